@@ -1,0 +1,1 @@
+"""The identical worlds that every method meets: `synthetic`, `replay`, `verl`."""
