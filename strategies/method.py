@@ -168,7 +168,7 @@ def _format(strategy: Strategy, extra: Mapping[str, Any] | None = None) -> str:
     items = []
     for f in dataclasses.fields(strategy):
         value = getattr(strategy, f.name)
-        default = f.default_factory() if f.default is dataclasses.MISSING else f.default  # type: ignore[misc]
+        default = f.default if f.default_factory is dataclasses.MISSING else f.default_factory()
         numeric = isinstance(value, int | float) and not isinstance(value, bool)
         if numeric or value != default:
             items.append(f"{f.name}={_text(value)}")

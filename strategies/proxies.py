@@ -1,7 +1,7 @@
 """Proxies: what stands in for the gradient norm G_i of a rollout, made from what is known before the backward pass.
 
-A is the advantage, p_t the old policy's probability of the sampled token t (kept with the old log-probs, so free), T the
-response length in tokens.
+A is the advantage, p_t the old policy's probability of the sampled token t (kept with the old log-probs, so free),
+T the response length in tokens.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import importlib
 from abc import ABC, abstractmethod
@@ -74,8 +75,13 @@ class Request:
     workdir: Path
 
 
-def seeds(task: str, method: Method, seed: int, repeat: int = 0) -> tuple[np.random.SeedSequence, np.random.SeedSequence]:
-    """(world, draw) seed sequences. The world knows task and seed only; `repeat` > 0 redraws in the same world (A/A)."""
+def seeds(
+    task: str, method: Method, seed: int, repeat: int = 0
+) -> tuple[np.random.SeedSequence, np.random.SeedSequence]:
+    """The (world, draw) seed sequences of a run.
+
+    The world knows task and seed only, so that runs pair by them; `repeat` > 0 redraws in the same world (A/A).
+    """
 
     def stream(*words: object) -> np.random.SeedSequence:
         digest = hashlib.sha256("\0".join(map(str, words)).encode()).digest()
@@ -131,7 +137,7 @@ def make(name: str, settings: Mapping[str, Any] | None = None) -> Task:
 
 
 def _suite(suite: str) -> Any:
-    """The suite's package: it has `infos() -> list[TaskInfo]` and `make(name, settings) -> Task`, and imports lazily."""
+    """The suite's package: it has `infos() -> list[TaskInfo]` and `make(name, settings) -> Task`; imports lazily."""
     return importlib.import_module(f"suites.{suite}")
 
 
@@ -141,8 +147,6 @@ def configured(defaults: Any, settings: Mapping[str, Any], owner: str) -> Any:
     Raises:
         WrongUse: a setting it does not have (the nearest match is named), or a value of another type.
     """
-    import dataclasses
-
     values: dict[str, Any] = {}
     kinds = {f.name: type(getattr(defaults, f.name)) for f in dataclasses.fields(defaults)}
     for key, value in settings.items():

@@ -1,8 +1,8 @@
 """From one draw to the optimizer updates of a step: the part of Cost-Aware GRPO that every engine shares.
 
 A step makes U updates for every method. The draw is shuffled and split into U parts whose sizes differ by at most 1;
-the loss of a part is sum_k U w_k L_k: a fixed denominator, never the part's own size, so that each update is an unbiased
-estimate of the full gradient. Duplicates within one update are folded: one pass, weight times multiplicity.
+the loss of a part is sum_k U w_k L_k: a fixed denominator, never the part's own size, so that each update is an
+unbiased estimate of the full gradient. Duplicates within one update are folded: one pass, weight times multiplicity.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def split(draw: Draw, updates: int, rng: np.random.Generator, share: float = 1.0
 
 def _fold(draw: Draw, part: Ints, scale: float) -> Update:
     distinct, where = np.unique(draw.indices[part], return_inverse=True)
-    weights = np.bincount(where, draw.weights[part] * scale, minlength=len(distinct))
+    weights = np.bincount(where, draw.weights[part] * scale, minlength=len(distinct)).astype(np.float64)
     return Update(distinct, weights, np.bincount(where, minlength=len(distinct)))
 
 
