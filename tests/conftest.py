@@ -1,7 +1,7 @@
 """What the tests share: the optional parts of the machine, each with a reason where it is missing.
 
-COSTAWARE_NO_SKIP (comma-separated, e.g. `verl,shared_data`) turns those skips into failures: continuous integration sets
-it, so that a broken installation can't pass as a skip.
+COSTAWARE_NO_SKIP (comma-separated, e.g. `verl,shared_data`) turns those skips into failures: continuous integration
+sets it, so that a broken installation can't pass as a skip.
 """
 
 from __future__ import annotations
