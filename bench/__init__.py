@@ -1,0 +1,1 @@
+"""Runs and records: specs, sweeps, the runner, the process pool and the command line."""

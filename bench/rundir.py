@@ -1,0 +1,128 @@
+"""The directory of one run: {spec.json, points.jsonl, status.json, log.txt}, and files of the task's own."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import filelock
+
+from bench.spec import RunSpec
+from strategies.errors import WrongUse
+
+State = Literal["running", "ok", "failed", "timeout", "oom", "killed", "preempted", "cancelled", "not run"]
+LOCK_WAIT_S = 10.0  # a killed holder's lock is free at once; this outlasts a reader's look at it
+
+
+@dataclass(frozen=True)
+class Status:
+    """What status.json holds. `why` is one line, empty where all is well; times are ISO 8601 in UTC."""
+
+    state: State
+    why: str = ""
+    attempts: int = 1
+    metrics: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # the headline metric first
+    budget: float | None = None
+    started: str = ""
+    finished: str = ""
+    wall_s: float = 0.0
+    host: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    git: Mapping[str, Any] = field(default_factory=dict)  # commit, dirty, root of the code that ran
+
+
+@dataclass(frozen=True)
+class RunDir:
+    """Reads and writes the files of one run."""
+
+    path: Path
+
+    @property
+    def points_file(self) -> Path:
+        return self.path / "points.jsonl"
+
+    @property
+    def log_file(self) -> Path:
+        return self.path / "log.txt"
+
+    def lock(self) -> filelock.BaseFileLock:
+        """Held by the one process that does this run; the system frees it when that process dies."""
+        return filelock.FileLock(self.path / "lock")
+
+    def spec(self) -> RunSpec:
+        """The run's spec; WrongUse where the directory holds none."""
+        return RunSpec.from_json(read_json(self.path / "spec.json"))
+
+    def prepare(self, spec: RunSpec) -> None:
+        """Make the directory and its spec.json."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        write_json(self.path / "spec.json", spec.to_json())
+
+    def recorded_status(self) -> Status | None:
+        """What status.json says, None where no attempt was made."""
+        try:
+            tree = read_json(self.path / "status.json")
+        except WrongUse:
+            return None
+        return Status(**{key: value for key, value in tree.items() if key in Status.__dataclass_fields__})
+
+    def status(self) -> Status | None:
+        """The status as it is: an attempt whose process is gone reads `killed`, whatever its file says."""
+        status = self.recorded_status()
+        if status is None or status.state != "running" or self._held():
+            return status
+        return Status(**{**asdict(status), "state": "killed", "why": "the process that ran it is gone"})
+
+    def _held(self) -> bool:
+        try:
+            with self.lock().acquire(timeout=0):
+                return False
+        except (filelock.Timeout, OSError):  # OSError: a directory that we can't write tells nothing
+            return True
+
+    def write_status(self, status: Status) -> None:
+        """Replace status.json in one step: a reader sees the old one or the new one."""
+        write_json(self.path / "status.json", asdict(status))
+
+    def points(self) -> list[dict[str, Any]]:
+        """The lines of points.jsonl; a half-written last line is left out."""
+        try:
+            data = self.points_file.read_bytes()
+        except FileNotFoundError:
+            return []
+        lines = data.split(b"\n")[:-1]
+        try:
+            return [json.loads(line) for line in lines]
+        except ValueError:
+            number = next(i for i, line in enumerate(lines, 1) if not _is_json(line))
+            raise WrongUse(f"{self.points_file}, line {number}: not JSON; remove {self.path} and run again") from None
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object from a file; WrongUse where there is none or it can't be read."""
+    try:
+        tree = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise WrongUse(f"{path}: can't be read ({error})") from error
+    if not isinstance(tree, dict):
+        raise WrongUse(f"{path}: not a JSON object")
+    return tree
+
+
+def write_json(path: Path, tree: Mapping[str, Any]) -> None:
+    """Write to a file beside `path`, then rename: `path` never holds half a document."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    beside.write_text(json.dumps(tree, indent=1, allow_nan=False) + "\n")
+    os.replace(beside, path)

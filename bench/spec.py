@@ -1,0 +1,100 @@
+"""RunSpec: all that decides the outcome of one run, and the identity that follows from it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from strategies.errors import WrongUse
+from strategies.registry import Plugin
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """One run.
+
+    Args:
+        task: e.g. `synthetic/least-squares`.
+        method: canonical spec string, `str(strategies.parse(...))`.
+        seed: the world's seed; runs of several methods pair by (task, seed).
+        repeat: > 0 draws anew in the same world (1 is the A/A repeat of the baseline).
+        budget: backward tokens; None is the task's own.
+        settings: the task's settings off their defaults; JSON values.
+        plugins: the strategy files that the method needs.
+        files: name of a setting that holds a path -> sha256 of what lies there.
+    """
+
+    task: str
+    method: str
+    seed: int = 0
+    repeat: int = 0
+    budget: float | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    plugins: tuple[Plugin, ...] = ()
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        put(self, "budget", plain(self.budget, "budget"))
+        put(self, "settings", {key: plain(value, key) for key, value in sorted(self.settings.items())})
+
+    def __hash__(self) -> int:
+        return hash(self.run_id)
+
+    def to_json(self) -> dict[str, Any]:
+        """What spec.json holds; `files` only where there are any."""
+        tree = {**asdict(self), "plugins": [asdict(plugin) for plugin in self.plugins], "files": dict(self.files)}
+        return tree if self.files else {key: value for key, value in tree.items() if key != "files"}
+
+    @classmethod
+    def from_json(cls, tree: Mapping[str, Any]) -> RunSpec:
+        """The inverse of `to_json`; keys of other versions are left aside."""
+        known = {key: value for key, value in tree.items() if key in cls.__dataclass_fields__}
+        return cls(**{**known, "plugins": tuple(Plugin(**plugin) for plugin in tree.get("plugins", ()))})
+
+    def canonical(self) -> str:
+        """Sorted JSON without blanks. Files count by their content, not by where they lie."""
+        tree = self.to_json()
+        tree["plugins"] = sorted(plugin.sha256 for plugin in self.plugins)
+        tree["settings"] = {key: value for key, value in tree["settings"].items() if key not in self.files}
+        return json.dumps(tree, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+    @property
+    def run_id(self) -> str:
+        """The first 16 hex digits of the sha256 of `canonical()`."""
+        return hashlib.sha256(self.canonical().encode()).hexdigest()[:16]
+
+    @property
+    def command(self) -> str:
+        """The exact command that does this run again."""
+        words = ["costaware", "run", self.task, "--strategy", self.method, "--seed", str(self.seed)]
+        words += ["--repeat", str(self.repeat)] if self.repeat else []
+        words += ["--budget", json.dumps(self.budget)] if self.budget is not None else []
+        for key, value in self.settings.items():
+            words += ["--set", f"{key}={value if isinstance(value, str) else json.dumps(value)}"]
+        for plugin in self.plugins:
+            words += ["--plugin", plugin.path]
+        return shlex.join(words)
+
+
+def plain(value: Any, name: str) -> Any:
+    """A JSON value in the one form that hashes alike: 3000.0 is 3000, a tuple is a list.
+
+    Raises:
+        WrongUse: NaN, inf, or a value that JSON lacks; named by `name`.
+    """
+    if isinstance(value, Mapping):
+        return {str(key): plain(item, name) for key, item in sorted(value.items())}
+    if isinstance(value, list | tuple):
+        return [plain(item, name) for item in value]
+    if isinstance(value, float):
+        if value != value or value in (float("inf"), float("-inf")):
+            raise WrongUse(f"{name}={value}: must be finite")
+        return int(value) if value.is_integer() else value
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    raise WrongUse(f"{name}={value!r}: must be a number, text, true/false, or a list or table of them")
