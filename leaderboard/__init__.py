@@ -1,0 +1,1 @@
+"""From records to a board: statistics, figures, one self-contained page. Reads records, computes no theory."""
