@@ -165,14 +165,16 @@ def _text(value: Any) -> str:
 
 
 def _format(strategy: Strategy, extra: Mapping[str, Any] | None = None) -> str:
-    items = []
+    numbers, others = [], []
     for f in dataclasses.fields(strategy):
         value = getattr(strategy, f.name)
         default = f.default if f.default_factory is dataclasses.MISSING else f.default_factory()
-        numeric = isinstance(value, int | float) and not isinstance(value, bool)
-        if numeric or value != default:
-            items.append(f"{f.name}={_text(value)}")
-    items += [f"{k}={_text(v)}" for k, v in (extra or {}).items() if v != Method.__dataclass_fields__[k].default]
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            numbers.append(f"{f.name}={_text(value)}")
+        elif value != default:
+            others.append(f"{f.name}={_text(value)}")
+    others += [f"{k}={_text(v)}" for k, v in (extra or {}).items() if v != Method.__dataclass_fields__[k].default]
+    items = numbers + others
     return strategy.name + (":" + ",".join(items) if items else "")
 
 

@@ -108,6 +108,7 @@ def _load_installed() -> None:
         except BaseException as error:  # whatever a stranger's package raises, the others go on
             if isinstance(error, KeyboardInterrupt):
                 raise
+            _forget(origin)  # what it registered before it broke
             _broken.append(Broken(origin, _one_line(error)))
 
 

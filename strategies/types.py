@@ -7,7 +7,7 @@ A strategy decides which components enter a gradient step and with which importa
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -97,6 +97,22 @@ class Draw:
 
     def __len__(self) -> int:
         return len(self.indices)
+
+
+class _Declared:
+    def __init__(self, rule: Callable[[Any], Any]) -> None:
+        self.rule = rule
+
+    def __get__(self, instance: Any, owner: type[Any]) -> Any:
+        return self.rule(owner() if instance is None else instance)
+
+
+def declares(rule: Callable[[Any], Any]) -> Any:
+    """A declared property that depends on the parameters; read on the class, its value at the defaults.
+
+    unbiased = declares(lambda self: self.bias == 0)
+    """
+    return _Declared(rule)
 
 
 @dataclass(frozen=True)

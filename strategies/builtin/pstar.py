@@ -16,4 +16,5 @@ class PStar(IIDStrategy):
     references = ("arXiv 2604.28020, section 4.2",)
 
     def probabilities(self, pool: Pool) -> Floats:
-        return proportional(pool.norms / np.sqrt(pool.costs))
+        roots = np.sqrt(pool.costs)
+        return proportional(pool.norms * (roots.min() / roots))  # a factor <= 1: the largest norm can't overflow
