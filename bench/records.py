@@ -16,6 +16,7 @@ from strategies.errors import WrongUse
 if TYPE_CHECKING:
     import pandas as pd
 
+Runs = dict[str, tuple[RunSpec, RunDir]]  # by run id
 KEYS = ("run", "task", "method", "seed", "repeat")
 LEDGER = ("generated", "forward", "backward", "backward_drawn", "draws")
 POINT = ("step", "phase", "metric", "value", "sd", "n", *LEDGER, "diagnostics", "wall_s")
@@ -66,7 +67,14 @@ def load(dirs: Iterable[str | Path]) -> Records:
     Raises:
         WrongUse: no such directory, nothing in it, or two different runs of one cell (task, method, seed, repeat).
     """
-    runs: dict[str, tuple[RunSpec, RunDir]] = {}
+    runs, baselines = runs_in(dirs)
+    _refuse_mixtures(runs)
+    return _tables(runs, baselines)
+
+
+def runs_in(dirs: Iterable[str | Path]) -> tuple[Runs, dict[str, str]]:
+    """Every planned or found run, and the baselines of the sweeps; what `load` makes its tables of."""
+    runs: Runs = {}
     baselines: dict[str, str] = {}
     for top in map(Path, dirs):
         for directory in _discover(top):
@@ -77,8 +85,7 @@ def load(dirs: Iterable[str | Path]) -> Records:
                 runs.setdefault(run, found)
             for task, method in named.items():
                 baselines.setdefault(task, method)
-    _refuse_mixtures(runs)
-    return _tables(runs, baselines)
+    return runs, baselines
 
 
 def planned_runs(sweep: Path) -> dict[str, RunSpec]:
@@ -100,7 +107,7 @@ def _discover(top: Path) -> Iterator[Path]:
     yield from found
 
 
-def _runs_of(directory: Path) -> tuple[dict[str, tuple[RunSpec, RunDir]], dict[str, str]]:
+def _runs_of(directory: Path) -> tuple[Runs, dict[str, str]]:
     if not (directory / "sweep.json").is_file():
         run = RunDir(directory)
         spec = run.spec()
@@ -110,7 +117,7 @@ def _runs_of(directory: Path) -> tuple[dict[str, tuple[RunSpec, RunDir]], dict[s
     return found, dict(read_json(directory / "sweep.json")["baselines"])
 
 
-def _refuse_mixtures(runs: Mapping[str, tuple[RunSpec, RunDir]]) -> None:
+def _refuse_mixtures(runs: Runs) -> None:
     cells: dict[tuple[str, str, int, int], Path] = {}
     for spec, found in runs.values():
         cell = (spec.task, spec.method, spec.seed, spec.repeat)
@@ -120,7 +127,7 @@ def _refuse_mixtures(runs: Mapping[str, tuple[RunSpec, RunDir]]) -> None:
         cells[cell] = found.path
 
 
-def _tables(runs: Mapping[str, tuple[RunSpec, RunDir]], baselines: Mapping[str, str]) -> Records:
+def _tables(runs: Runs, baselines: Mapping[str, str]) -> Records:
     import pandas as pd
 
     rows: list[dict[str, Any]] = []
@@ -131,7 +138,8 @@ def _tables(runs: Mapping[str, tuple[RunSpec, RunDir]], baselines: Mapping[str, 
         points += [keys | {column: point.get(column) for column in POINT} for point in found.points()]
     table = pd.DataFrame(points, columns=[*KEYS, *POINT])
     table = table.astype(dict.fromkeys(("value", "sd", *LEDGER, "wall_s"), "float64"))
-    return Records(pd.DataFrame(rows, columns=[*KEYS, *RUN]), table, dict(baselines))
+    overview = pd.DataFrame(rows, columns=[*KEYS, *RUN]).astype({"budget": "float64"})
+    return Records(overview, table, dict(baselines))
 
 
 def _run_row(spec: RunSpec, found: RunDir) -> dict[str, Any]:

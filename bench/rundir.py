@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -15,6 +16,8 @@ from bench.spec import RunSpec
 from strategies.errors import WrongUse
 
 State = Literal["running", "ok", "failed", "timeout", "oom", "killed", "preempted", "cancelled", "not run"]
+GONE = "the process that ran it is gone"
+TAIL_BYTES = 65536  # more than any line has
 LOCK_WAIT_S = 10.0  # a killed holder's lock is free at once; this outlasts a reader's look at it
 
 
@@ -75,7 +78,7 @@ class RunDir:
         status = self.recorded_status()
         if status is None or status.state != "running" or self._held():
             return status
-        return Status(**{**asdict(status), "state": "killed", "why": "the process that ran it is gone"})
+        return Status(**{**asdict(status), "state": "killed", "why": GONE})
 
     def _held(self) -> bool:
         try:
@@ -100,6 +103,28 @@ class RunDir:
         except ValueError:
             number = next(i for i, line in enumerate(lines, 1) if not _is_json(line))
             raise WrongUse(f"{self.points_file}, line {number}: not JSON; remove {self.path} and run again") from None
+
+    def last_point(self) -> dict[str, Any] | None:
+        """The newest whole line of points.jsonl, without reading the others."""
+        try:
+            with self.points_file.open("rb") as file:
+                file.seek(max(0, self.points_file.stat().st_size - TAIL_BYTES))
+                lines = file.read().split(b"\n")[:-1]
+            return json.loads(lines[-1]) if lines else None
+        except (FileNotFoundError, ValueError):
+            return None
+
+    def keep_points(self, number: int) -> None:
+        """Cut points.jsonl behind its first `number` lines."""
+        if self.points_file.exists():
+            lines = self.points_file.read_bytes().split(b"\n")[:number]
+            os.truncate(self.points_file, sum(len(line) + 1 for line in lines))
+
+    def clear(self) -> None:
+        """Remove what earlier attempts left, the task's own files above all; spec, status and log stay."""
+        for path in self.path.iterdir():
+            if path.name not in ("spec.json", "status.json", "log.txt", "lock"):
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def _is_json(line: bytes) -> bool:

@@ -6,11 +6,14 @@ import hashlib
 import json
 import shlex
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
-from strategies.errors import WrongUse
+from strategies import Method, Strategy, WrongUse, registry
 from strategies.registry import Plugin
+
+FILE_SETTINGS = frozenset({"rollouts"})  # settings that name a file: what counts is what it holds
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,53 @@ class RunSpec:
         for plugin in self.plugins:
             words += ["--plugin", plugin.path]
         return shlex.join(words)
+
+
+def specify(
+    task: str,
+    method: Method,
+    seed: int = 0,
+    repeat: int = 0,
+    budget: float | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> RunSpec:
+    """The RunSpec of a parsed method, with the files that it and the settings stand on.
+
+    Raises:
+        WrongUse: a setting that JSON lacks, a budget <= 0, or a file that is not there.
+    """
+    if budget is not None and not budget > 0:
+        raise WrongUse(f"budget={budget:g}: must be > 0 backward tokens")
+    values = dict(settings or {})
+    files = {}
+    for key in FILE_SETTINGS & values.keys():
+        values[key] = str(Path(values[key]).expanduser().resolve())
+        files[key] = fingerprint(key, values[key])
+    return RunSpec(task, str(method), seed, repeat, budget, values, tuple(_plugins_of(method.strategy)), files)
+
+
+def _plugins_of(strategy: Strategy) -> list[Plugin]:
+    """The strategy files behind a strategy and all that it wraps, each once."""
+    own = registry.plugin_of(strategy)
+    found = {own: None} if own else {}
+    for f in fields(strategy):
+        value = getattr(strategy, f.name)
+        found |= dict.fromkeys(_plugins_of(value)) if isinstance(value, Strategy) else {}
+    return sorted(found, key=lambda plugin: plugin.path)
+
+
+def fingerprint(key: str, path: str) -> str:
+    """sha256 of a file, or of the names and contents in a directory; `key` names the setting in errors."""
+    top = Path(path)
+    if top.is_file():
+        with top.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    if not top.is_dir():
+        raise WrongUse(f"{key}={path}: no such file or directory")
+    digest = hashlib.sha256()
+    for file_path in sorted(path for path in top.rglob("*") if path.is_file()):
+        digest.update(f"{file_path.relative_to(top)} {fingerprint(key, str(file_path))}\n".encode())
+    return digest.hexdigest()
 
 
 def plain(value: Any, name: str) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
+import shlex
 import sys
 import tempfile
 import traceback
@@ -27,9 +28,11 @@ class LazyGroup(click.Group):
         names = (module.name for module in pkgutil.iter_modules(__path__) if module.name not in HELPERS)
         return sorted(name.rstrip("_").replace("_", "-") for name in names)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
         if cmd_name not in self.list_commands(ctx):
-            return None
+            from strategies.errors import unknown
+
+            raise unknown("command", cmd_name, self.list_commands(ctx))
         stem = cmd_name.replace("-", "_")
         known = {module.name for module in pkgutil.iter_modules(__path__)}
         module = importlib.import_module(f"{__name__}.{stem if stem in known else stem + '_'}")
@@ -54,23 +57,32 @@ def main(args: Sequence[str] | None = None) -> None:
 
 
 def _guarded(args: Sequence[str] | None) -> int:
-    from strategies.errors import WrongUse
-
     try:
-        code = cli.main(args, prog_name="costaware", standalone_mode=False)
+        typed = shlex.join(["costaware", *(sys.argv[1:] if args is None else args)])
+        code = cli.main(args, prog_name="costaware", standalone_mode=False, obj=typed)
         return code if isinstance(code, int) else 0
-    except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.ctx.get_help() if error.ctx else error.format_message())
-        return WRONG_USE
-    except (WrongUse, click.ClickException) as error:
-        return _say(error.format_message() if isinstance(error, click.ClickException) else str(error), WRONG_USE)
     except (KeyboardInterrupt, click.Abort):
         return _say("interrupted; the same command goes on from here", INTERRUPTED)
-    except BrokenPipeError:  # `costaware list | head`: the reader has what it wanted
+    except Exception as error:
+        return _explain(error)
+
+
+def _explain(error: Exception) -> int:
+    from strategies.errors import WrongUse
+
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        click.echo(error.ctx.get_help() if error.ctx else error.format_message())
+        return WRONG_USE
+    if isinstance(error, click.ClickException):
+        return _say(error.format_message(), WRONG_USE)
+    if isinstance(error, WrongUse):
+        return _say(str(error), WRONG_USE)
+    if isinstance(error, BrokenPipeError):  # `costaware list | head`: the reader has what it wanted
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except Exception as error:
-        return _unforeseen(error)
+    if isinstance(error, OSError):
+        return _say(f"{error.filename}: {error.strerror}" if error.filename else str(error), FAILED)
+    return _unforeseen(error)
 
 
 def _say(message: str, code: int) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
+    from bench.launch import Debug, Local
     from strategies.registry import Plugin
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -36,3 +37,25 @@ def plugins(function: F) -> F:
 def json_flag(function: F) -> F:
     """Add `--json`, passed as `as_json: bool`."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")(function)
+
+
+def cluster(function: F) -> F:
+    """Add `--cluster`, passed as `cluster: str`; `backend` makes of it what `bench.launch` takes."""
+    option = click.option(
+        "--cluster",
+        type=click.Choice(["local", "debug"]),
+        default="local",
+        show_default=True,
+        help="local: a pool of processes; debug: in this process, one after the other.",
+    )
+    return option(function)
+
+
+def backend(cluster: str, jobs: int | None) -> Local | Debug:
+    """Where runs are done; `jobs` None is one a core."""
+    import os
+
+    from bench.launch import Debug, Local
+
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return Debug() if cluster == "debug" else Local(jobs or cores or 1)

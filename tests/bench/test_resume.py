@@ -1,0 +1,146 @@
+"""kill -9 in the middle of a sweep, then the same command: the records of an uninterrupted sweep, nothing done twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from bench import records
+from faults import costaware, plugin, started, sweep_file
+
+METHODS = ["uniform", "pstar", "variance"]
+
+
+def points_written(directory: Path) -> int:
+    return sum(file.read_bytes().count(b"\n") for file in directory.glob("*/points.jsonl"))
+
+
+def wait_for_points(process: subprocess.Popen[bytes], directory: Path, number: int) -> None:
+    until = time.monotonic() + 60
+    while points_written(directory) < number:
+        assert process.poll() is None, "the sweep ended before it could be killed"
+        assert time.monotonic() < until
+        time.sleep(0.005)
+
+
+def processes_on(directory: Path) -> list[int]:
+    """Processes that have a file of `directory` open."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            links = [os.readlink(link) for link in (process / "fd").iterdir()]
+        except OSError:
+            continue
+        if any(link.startswith(str(directory)) for link in links):
+            found.append(int(process.name))
+    return found
+
+
+def wait_for_silence(directory: Path) -> None:
+    until = time.monotonic() + 10
+    while processes_on(directory):
+        assert time.monotonic() < until, "workers outlived their parent"
+        time.sleep(0.02)
+
+
+def tables(directory: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Points and runs without what may differ between two executions."""
+    found = records.load([directory])
+    points = found.points.drop(columns="wall_s").sort_values(["run", "metric", "step"], ignore_index=True)
+    runs = found.runs.drop(columns=["dir", "attempts", "wall_s"]).sort_values("run", ignore_index=True)
+    return points, runs
+
+
+@pytest.fixture(scope="module")
+def sweep(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str | Path]]:
+    """A sweep slow enough to be caught in the middle: one strategy takes its time."""
+    folder = tmp_path_factory.mktemp("sweep")
+    slow = plugin(folder, "slow", "time.sleep(0.2)")
+    return sweep_file(folder, [*METHODS, "slow"], seeds=2), ["--plugin", slow, "--no-board"]
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(
+    sweep: tuple[Path, list[str | Path]], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    out = tmp_path_factory.mktemp("uninterrupted")
+    done = costaware("sweep", sweep[0], *sweep[1], "--out", out)
+    assert done.returncode == 0, done.stderr
+    return tables(out / "small")
+
+
+@pytest.mark.parametrize(("after_points", "whole_group"), [(0, True), (1, False), (25, True), (90, False)])
+def test_killed_sweep_goes_on(
+    sweep: tuple[Path, list[str | Path]],
+    uninterrupted: tuple[pd.DataFrame, pd.DataFrame],
+    after_points: int,
+    whole_group: bool,
+    tmp_path: Path,
+) -> None:
+    words = ["sweep", sweep[0], *sweep[1], "--out", tmp_path]
+    process = started(*words)
+    directory = tmp_path / "small"
+    while not (directory / "sweep.json").exists():
+        time.sleep(0.01)
+    wait_for_points(process, directory, after_points)
+    (os.killpg if whole_group else os.kill)(process.pid, signal.SIGKILL)
+    process.wait()
+    wait_for_silence(directory)
+    finished = {run: attempts for run, attempts in ok_runs(directory).items()}
+
+    done = costaware(*words)
+
+    assert done.returncode == 0, done.stderr
+    for mine, theirs in zip(tables(directory), uninterrupted, strict=True):
+        pd.testing.assert_frame_equal(mine, theirs)
+    attempts = ok_runs(directory)
+    assert {run: attempts[run] for run in finished} == finished, "a finished run was done again"
+    assert max(attempts.values()) <= 2
+    third = costaware(*words)
+    assert third.returncode == 0
+    assert ok_runs(directory) == attempts, "a finished sweep did something"
+
+
+def ok_runs(directory: Path) -> dict[str, int]:
+    """Finished run -> attempts."""
+    statuses = {file.parent.name: json.loads(file.read_text()) for file in directory.glob("*/status.json")}
+    return {run: status["attempts"] for run, status in statuses.items() if status["state"] == "ok"}
+
+
+def test_ctrl_c_leaves_a_resumable_directory_and_no_processes(
+    sweep: tuple[Path, list[str | Path]], uninterrupted: tuple[pd.DataFrame, pd.DataFrame], tmp_path: Path
+) -> None:
+    words = ["sweep", sweep[0], *sweep[1], "--out", tmp_path]
+    process = started(*words)
+    directory = tmp_path / "small"
+    wait_for_points(process, directory, 10)
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.wait(timeout=20) == 130
+    assert processes_on(directory) == []
+    interrupted = records.load([directory]).runs
+    assert set(interrupted["state"]) <= {"ok", "cancelled", "missing"}
+    assert "cancelled" in set(interrupted["state"])
+    assert costaware(*words).returncode == 0
+    pd.testing.assert_frame_equal(tables(directory)[0], uninterrupted[0])
+
+
+def test_one_command_at_a_time(sweep: tuple[Path, list[str | Path]], tmp_path: Path) -> None:
+    words = ["sweep", sweep[0], *sweep[1], "--out", tmp_path]
+    first = started(*words)
+    wait_for_points(first, tmp_path / "small", 1)
+    second = costaware(*words)
+    assert second.returncode == 2
+    assert "another command works on it" in second.stderr
+    busy = json.loads(costaware("status", tmp_path / "small", "--json").stdout)
+    assert busy["runs"]["running"] > 0
+    os.killpg(first.pid, signal.SIGTERM)
+    assert first.wait(timeout=20) == 130
+
+
