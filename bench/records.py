@@ -139,6 +139,7 @@ def _tables(runs: Runs, baselines: Mapping[str, str]) -> Records:
     table = pd.DataFrame(points, columns=[*KEYS, *POINT])
     table = table.astype(dict.fromkeys(("value", "sd", *LEDGER, "wall_s"), "float64"))
     overview = pd.DataFrame(rows, columns=[*KEYS, *RUN]).astype({"budget": "float64"})
+    overview["dir"] = pd.Series([row["dir"] for row in rows], dtype="object")  # keeps None, which a text column lacks
     return Records(overview, table, dict(baselines))
 
 

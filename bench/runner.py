@@ -100,18 +100,18 @@ def _world(spec: RunSpec) -> tuple[suites.Task, Method]:
 
 def _record(run: RunDir, spec: RunSpec, task: suites.Task, method: Method) -> None:
     _pin_torch()
-    earlier = _resume(run, task)
+    earlier = resume(run, task)
     world, draw = suites.seeds(spec.task, method, spec.seed, spec.repeat)
     request = suites.Request(method, world, draw, spec.budget, run.path)
     begun = time.monotonic() - earlier
     with run.points_file.open("a") as file:
         for point in task.run(request):
-            line = {"run": spec.run_id, **_flat(point), "wall_s": round(time.monotonic() - begun, 3)}
+            line = {"run": spec.run_id, **flat(point), "wall_s": round(time.monotonic() - begun, 3)}
             file.write(json.dumps(line, allow_nan=False) + "\n")
             file.flush()
 
 
-def _resume(run: RunDir, task: suites.Task) -> float:
+def resume(run: RunDir, task: suites.Task) -> float:
     """Cut points.jsonl to what the task continues from; returns the seconds that are on record there.
 
     A task runs on past a point only when that point is written, so its checkpoint can't be ahead of the records unless
@@ -134,7 +134,7 @@ def _pin_torch() -> None:
         torch.use_deterministic_algorithms(True, warn_only=True)
 
 
-def _flat(point: suites.Point) -> dict[str, Any]:
+def flat(point: suites.Point) -> dict[str, Any]:
     tree = asdict(point)
     tree |= tree.pop("ledger")
     tree["diagnostics"] = {key: _finite(value) for key, value in tree.pop("diagnostics").items()}

@@ -45,7 +45,7 @@ def command(
     from strategies import parse
 
     method = parse(strategy)
-    spec = specify(task, method, seed, repeat, budget, dict(map(_setting, settings)))
+    spec = specify(task, method, seed, repeat, budget, dict(map(setting, settings)))
     plan.check(Sweep("", "", (Entry(task, (str(method),), str(method), settings=spec.settings),)))
     run = RunDir(out / spec.run_id)
     plan.make_writable(out)
@@ -56,7 +56,7 @@ def command(
         raise click.exceptions.Exit(FAILED)
 
 
-def _setting(text: str) -> tuple[str, Any]:
+def setting(text: str) -> tuple[str, Any]:
     """key=value; a value that reads as JSON (a number, true, a list) is one, all else is text."""
     from strategies import WrongUse
 

@@ -55,7 +55,8 @@ def command(
 ) -> None:
     """Do a sweep's runs, then its leaderboard.
 
-    What is finished is not done again: the same command goes on where the last one stopped. NAME is a sweep that ships (`costaware list sweeps`), FILE a TOML file of yours.
+    What is finished is not done again: the same command goes on where the last one stopped. NAME is a sweep that ships
+    (`costaware list sweeps`), FILE a TOML file of yours.
     """
     from bench import launch, plan
     from bench.cli import leaderboard
