@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import filelock
 
 from bench.records import planned_runs
-from bench.rundir import read_json, write_json
+from bench.rundir import LOCK, read_json, write_json
 from bench.spec import RunSpec
 from strategies import WrongUse, parse
 from suites import task as suites
@@ -62,7 +62,7 @@ def claimed(directory: Path) -> Iterator[None]:
     """
     make_writable(directory)
     try:
-        with filelock.FileLock(directory / "lock").acquire(timeout=2):
+        with filelock.FileLock(directory / LOCK).acquire(timeout=2):
             yield
     except filelock.Timeout:
         raise WrongUse(f"{directory}: another command works on it; see `costaware status {directory}`") from None
@@ -76,17 +76,6 @@ def make_writable(directory: Path) -> None:
             pass
     except OSError as error:
         raise WrongUse(f"{directory}: can't be written to ({error.strerror}); choose another --out") from error
-
-
-def is_claimed(directory: Path) -> bool:
-    """Whether a command works on `directory` right now."""
-    try:
-        with filelock.FileLock(directory / "lock").acquire(timeout=0):
-            return False
-    except filelock.Timeout:
-        return True
-    except OSError:  # a directory that we can't write tells nothing
-        return False
 
 
 def write(directory: Path, sweep: Sweep, runs: Iterable[RunSpec], command: str) -> int:

@@ -71,6 +71,8 @@ class Worker:
                 return Outcome(self.job, "failed" if why else None, why)
             except (EOFError, ConnectionResetError):
                 return Outcome(self.job, "killed", self._last_words())
+        if not self.process.is_alive():  # a child that it forked may keep the pipe open
+            return Outcome(self.job, "killed", self._last_words())
         if time.monotonic() > self.deadline:
             return Outcome(self.job, "timeout", f"ran past its limit of {self.job.timeout_s:g} s")
         return None
@@ -107,7 +109,7 @@ def run_jobs(jobs: Iterable[Job], size: int, tick: Callable[[list[Job]], None]) 
                 busy.append(_living(idle))
                 busy[-1].give(waiting.popleft())
             tick([worker.job for worker in busy if worker.job])
-            wait([worker.pipe for worker in busy], timeout=TICK_S)
+            wait([end for worker in busy for end in (worker.pipe, worker.process.sentinel)], timeout=TICK_S)
             for worker in list(busy):
                 outcome = worker.outcome()
                 if outcome is not None:

@@ -77,7 +77,7 @@ def runs_in(dirs: Iterable[str | Path]) -> tuple[Runs, dict[str, str]]:
     runs: Runs = {}
     baselines: dict[str, str] = {}
     for top in map(Path, dirs):
-        for directory in _discover(top):
+        for directory in discover(top):
             planned, named = _runs_of(directory)
             for run, found in planned.items():
                 if run in runs and runs[run][1].path.resolve() != found[1].path.resolve():
@@ -93,7 +93,7 @@ def planned_runs(sweep: Path) -> dict[str, RunSpec]:
     return {tree["run"]: RunSpec.from_json(tree) for tree in read_json(sweep / "sweep.json")["runs"]}
 
 
-def _discover(top: Path) -> Iterator[Path]:
+def discover(top: Path) -> Iterator[Path]:
     """`top` or what lies right in it: directories with a sweep.json or a spec.json."""
 
     def holds(path: Path) -> bool:

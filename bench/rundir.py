@@ -17,6 +17,7 @@ from strategies.errors import WrongUse
 
 State = Literal["running", "ok", "failed", "timeout", "oom", "killed", "preempted", "cancelled", "not run"]
 GONE = "the process that ran it is gone"
+LOCK = ".lock"
 TAIL_BYTES = 65536  # more than any line has
 LOCK_WAIT_S = 10.0  # a killed holder's lock is free at once; this outlasts a reader's look at it
 
@@ -54,7 +55,7 @@ class RunDir:
 
     def lock(self) -> filelock.BaseFileLock:
         """Held by the one process that does this run; the system frees it when that process dies."""
-        return filelock.FileLock(self.path / "lock")
+        return filelock.FileLock(self.path / LOCK)
 
     def spec(self) -> RunSpec:
         """The run's spec; WrongUse where the directory holds none."""
@@ -76,16 +77,9 @@ class RunDir:
     def status(self) -> Status | None:
         """The status as it is: an attempt whose process is gone reads `killed`, whatever its file says."""
         status = self.recorded_status()
-        if status is None or status.state != "running" or self._held():
+        if status is None or status.state != "running" or is_locked(self.path):
             return status
         return Status(**{**asdict(status), "state": "killed", "why": GONE})
-
-    def _held(self) -> bool:
-        try:
-            with self.lock().acquire(timeout=0):
-                return False
-        except (filelock.Timeout, OSError):  # OSError: a directory that we can't write tells nothing
-            return True
 
     def write_status(self, status: Status) -> None:
         """Replace status.json in one step: a reader sees the old one or the new one."""
@@ -123,8 +117,19 @@ class RunDir:
     def clear(self) -> None:
         """Remove what earlier attempts left, the task's own files above all; spec, status and log stay."""
         for path in self.path.iterdir():
-            if path.name not in ("spec.json", "status.json", "log.txt", "lock"):
+            if path.name not in ("spec.json", "status.json", "log.txt", LOCK):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def is_locked(directory: Path) -> bool:
+    """Whether a living process holds the lock of a run's or a sweep's directory; leaves no trace there."""
+    if not (directory / LOCK).exists():
+        return False
+    try:
+        with filelock.FileLock(directory / LOCK).acquire(timeout=0):
+            return False
+    except (filelock.Timeout, OSError):  # OSError: a lock that we can't even open is somebody else's
+        return True
 
 
 def _is_json(line: bytes) -> bool:

@@ -9,9 +9,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from bench.plan import is_claimed
-from bench.records import runs_in
-from bench.rundir import RunDir, Status
+from bench.records import discover, runs_in
+from bench.rundir import RunDir, Status, is_locked
 from bench.spec import RunSpec
 
 COUNTED = ("ok", "running", "queued", "failed", "missing", "not run")
@@ -77,7 +76,8 @@ class Survey:
 def survey(directory: Path) -> Survey:
     """Look at a sweep directory, a run directory, or a directory of either; WrongUse where there is nothing."""
     found = runs_in([directory])[0]
-    return Survey({run: (spec, at, at.status()) for run, (spec, at) in found.items()}, is_claimed(directory))
+    active = any(is_locked(path) for path in discover(directory))
+    return Survey({run: (spec, at, at.status()) for run, (spec, at) in found.items()}, active)
 
 
 def _since(started: str) -> float:

@@ -111,3 +111,13 @@ def test_killed_worker_costs_its_own_run_only(tmp_path: Path) -> None:
         "waits": ["killed"],
     }
     assert len(killed) == 2
+
+
+def test_death_shows_although_a_child_keeps_the_pipe_open(tmp_path: Path) -> None:
+    """A forked child inherits all descriptors of the worker: the worker's end of the pipe does not close with it."""
+    act = "os.fork() == 0 and time.sleep(600); os.kill(os.getpid(), signal.SIGKILL)"
+    forks = plugin(tmp_path, "forks", act)
+    words = ("--strategy", "forks", "--plugin", forks, "--set", "n=50", "--set", "dim=2", "--set", "trials=2")
+    done = costaware("run", "synthetic/least-squares", *words, "--out", tmp_path, "--json", timeout=60)
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["state"] == "killed"

@@ -65,7 +65,7 @@ def test_status_says_what_ran_where(finished: RunDir) -> None:
 def test_finished_run_is_left_alone(finished: RunDir) -> None:
     before = {file.name: (file.stat().st_mtime_ns, file.read_bytes()) for file in finished.path.iterdir()}
     assert state_of(finished).state == "ok"
-    before.pop("lock")
+    before.pop(".lock")
     after = {file.name: (file.stat().st_mtime_ns, file.read_bytes()) for file in finished.path.iterdir()}
     assert {name: after[name] for name in before} == before
 
