@@ -12,6 +12,7 @@ import importlib.metadata
 import importlib.util
 import inspect
 import pkgutil
+import re
 import sys
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -77,10 +78,10 @@ def register(name: str) -> Callable[[S], S]:
     """Class decorator: make a strategy known as `name`.
 
     Raises:
-        WrongUse: the name is taken (both origins are named), or it is not made of a-z, 0-9 and '-'.
+        WrongUse: the name is taken (both origins are named), or it is not a letter and then a-z, 0-9 and '-'.
     """
-    if not name or not name.replace("-", "").isalnum() or name != name.lower():
-        raise WrongUse(f"strategy name {name!r}: use lower-case letters, digits and '-'")
+    if not re.fullmatch("[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
+        raise WrongUse(f"strategy name {name!r}: use lower-case letters, digits and '-', a letter first")
 
     def add(cls: S) -> S:
         origin = _origin.get() or cls.__module__
