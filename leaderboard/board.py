@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from bench.records import Records
-from leaderboard import stats, tiers
+from leaderboard import intervals, stats, tiers
 from leaderboard.curves import QUANTILES
 from leaderboard.peak import peak_gain, peak_saving
 from leaderboard.race import Entry, Race, races
@@ -76,6 +76,7 @@ def _planned(
                 (f"{s}: {w}" if w else s for s, w in zip(group["state"], group["why"], strict=True) if s != "ok"), ""
             ),
             runs=tuple(group["run"]),
+            note="" if "ok" in states else "no finished run",
         )
     return rows
 
@@ -94,7 +95,7 @@ def _measured(race: Race, planned: Mapping[Entry, Row], delta: float) -> dict[En
     compared = race.ratios()
     certain = {entry: ratios for entry, ratios in compared.items() if ratios.usable.sum() > 1}
     shades, p = _shades(race, certain)
-    ranks = tiers.tiers(certain) if len(certain) > 1 else {}
+    ranks = tiers.tiers(certain, (race.baseline or "", 0), shades) if len(certain) > 1 else {}
     by_axis = _by_axis(race)
     for entry, row in rows.items():
         row = replace(row, note=_note(race, entry, compared), **_peak(race, entry, delta))
@@ -108,8 +109,8 @@ def _measured(race: Race, planned: Mapping[Entry, Row], delta: float) -> dict[En
 
 def _saving(race: Race, ratios: Ratios, is_baseline: bool) -> dict[str, Any]:
     d = ratios.per_replicate
-    intervals = {} if is_baseline else stats.intervals(d)
-    low, high = intervals.get("t", (None, None))
+    found = {} if is_baseline else intervals.every(d)
+    low, high = found.get("t", (None, None))
     return {
         "saving": stats.saving(float(d.mean())),
         "saving_low": low,
@@ -121,9 +122,9 @@ def _saving(race: Race, ratios: Ratios, is_baseline: bool) -> dict[str, Any]:
         "dropped": ratios.dropped,
         "replicates": len(d),
         "replicate": "trial" if race.trials else "seed",
-        "intervals": intervals,
-        "n_seeds_5pp": None if is_baseline else stats.seeds_needed(d, 0.05),
-        "n_seeds_10pp": None if is_baseline else stats.seeds_needed(d, 0.10),
+        "intervals": found,
+        "n_seeds_5pp": None if is_baseline else intervals.seeds_needed(d, 0.05),
+        "n_seeds_10pp": None if is_baseline else intervals.seeds_needed(d, 0.10),
         "by_level": tuple(_levels(race, ratios)),
     }
 
@@ -133,7 +134,7 @@ def _levels(race: Race, ratios: Ratios) -> Iterable[Level]:
     values = race.scale.values(race.levels)
     for i, (q, value) in enumerate(zip(QUANTILES, values, strict=True)):
         r = ratios.ratio[ratios.compared[:, i], i]
-        low, high = stats.savings(*stats.t_interval(r)) if len(r) > 1 else (None, None)
+        low, high = stats.savings(*intervals.t_interval(r)) if len(r) > 1 else (None, None)
         mean = stats.saving(float(r.mean())) if len(r) else None
         yield Level(round(float(q), 2), float(value), mean, low, high, len(r), int(ratios.missed[:, i].sum()))
 
@@ -187,7 +188,7 @@ def _mean(diagnostics: Iterable[Mapping[str, float | None]], name: str) -> float
 def _note(race: Race, entry: Entry, compared: Mapping[Entry, Ratios]) -> str:
     """Why a figure is missing; empty where all are there."""
     if entry not in race.series:
-        return "no finished run"
+        return "no finished run with this metric"
     if race.baseline is None:
         return "no finished run of a baseline to compare with"
     if race.levels is None:

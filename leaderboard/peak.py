@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from leaderboard.curves import Curve
-from leaderboard.stats import Interval, saving, t_interval
+from leaderboard.intervals import t_interval
+from leaderboard.stats import Interval, saving
 
 
 @dataclass(frozen=True)

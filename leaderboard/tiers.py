@@ -1,16 +1,15 @@
-"""Who is ahead of whom: Holm's step-down test over all pairs, turned into tiers, and the grey rule."""
+"""Who is ahead of whom: tiers from comparisons with the best, and the grey rule, both adjusted by Holm."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from itertools import combinations
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
 
 from leaderboard.curves import Floats
-from leaderboard.stats import ALPHA, Ratios, p_value, t_interval
+from leaderboard.intervals import ALPHA, p_value, t_interval
+from leaderboard.stats import Ratios
 
 Key = TypeVar("Key")
 
@@ -28,55 +27,46 @@ def holm(p: Floats) -> Floats:
     return adjusted
 
 
-@dataclass(frozen=True)
-class Pair:
-    """One comparison of two rows: mean of d_first - d_second over their common replicates, and its adjusted p."""
+def tiers(rows: Mapping[Key, Ratios], baseline: Key, shades: Mapping[Key, bool]) -> dict[Key, int]:
+    """Tier of each row, 1 the best: its head, and every row that can't be told from the head.
 
-    difference: float
-    p: float
+    The head of tier 1 is the row with the largest saving among those that save beyond doubt (among all, where none
+    does). Every other row is compared with it by a paired t test on their common replicates; these comparisons with the
+    best (Hsu 1981) are one family, adjusted by Holm. Rows that are not behind at 5% share the tier; the rest begin
+    anew. Against the baseline the grey rule decides. A bound is an upper limit on a saving, so it may lose but never
+    heads a tier while a measured row is left.
 
-
-def compare(rows: Mapping[Key, Ratios]) -> dict[tuple[Key, Key], Pair]:
-    """Every pair of rows by a paired t test on their common replicates, p adjusted by Holm over all the pairs."""
-    d = {key: (ratios.usable_keys, ratios.per_replicate) for key, ratios in rows.items()}
-    pairs = list(combinations(rows, 2))
-    differences = [_paired(d[a], d[b]) for a, b in pairs]
-    adjusted = holm(np.array([p_value(x) for x in differences]))
-    return {
-        pair: Pair(float(x.mean()) if len(x) else 0.0, float(p))
-        for pair, x, p in zip(pairs, differences, adjusted, strict=True)
-    }
-
-
-def _paired(a: tuple[np.ndarray, Floats], b: tuple[np.ndarray, Floats]) -> Floats:
-    _, i, j = np.intersect1d(a[0], b[0], return_indices=True)
-    return np.asarray(a[1][i] - b[1][j])
-
-
-def tiers(rows: Mapping[Key, Ratios]) -> dict[Key, int]:
-    """Tier of each row, 1 the best. Rows that the data can't tell apart share one.
-
-    Tier 1 is the row with the largest saving together with every row that Holm's test can't tell from it; take them
-    out and repeat. A bound is an upper limit on a saving, so it may lose but never leads while a measured row is left.
+    Args:
+        rows: with at least two replicates each, the baseline among them.
+        shades: row -> grey, from `grey`, for every row but the baseline.
     """
-    pairs = compare(rows)
     mean = {key: float(ratios.per_replicate.mean()) for key, ratios in rows.items()}
-    left = sorted(rows, key=lambda key: (rows[key].bound, mean[key]))
+    sure = {key for key in rows if not shades.get(key, True) and mean[key] < 0}
+    left = sorted(rows, key=lambda key: (rows[key].bound, key not in sure, mean[key]))
     found: dict[Key, int] = {}
     while left:
-        leader = left[0]
-        tied = [key for key in left if key == leader or not _behind(key, leader, pairs)]
-        found |= dict.fromkeys(tied, max(found.values(), default=0) + 1)
-        left = [key for key in left if key not in tied]
+        head, rest = left[0], left[1:]
+        behind = _behind(rows, head, [key for key in rest if baseline not in (key, head)])
+        if head == baseline:
+            behind |= {key for key in rest if not shades[key] and mean[key] > 0}
+        elif baseline in rest and not shades[head] and mean[head] < 0:
+            behind.add(baseline)
+        found |= {key: max(found.values(), default=0) + 1 for key in left if key not in behind}
+        left = [key for key in left if key in behind]
     return found
 
 
-def _behind(key: Key, leader: Key, pairs: Mapping[tuple[Key, Key], Pair]) -> bool:
-    """Whether `key` needs more tokens than `leader` beyond doubt."""
-    pair = pairs.get((key, leader))
-    difference = pair.difference if pair else -pairs[leader, key].difference
-    p = pair.p if pair else pairs[leader, key].p
-    return difference > 0 and p <= ALPHA
+def _behind(rows: Mapping[Key, Ratios], head: Key, others: Sequence[Key]) -> set[Key]:
+    """Which of the others need more tokens than the head beyond doubt."""
+    excess = {key: difference(rows[key], rows[head]) for key in others}
+    adjusted = holm(np.array([p_value(d) for d in excess.values()]))
+    return {key for (key, d), p in zip(excess.items(), adjusted, strict=True) if p <= ALPHA and d.mean() > 0}
+
+
+def difference(a: Ratios, b: Ratios) -> Floats:
+    """(n,) d of `a` minus d of `b` on their common replicates."""
+    _, i, j = np.intersect1d(a.usable_keys, b.usable_keys, return_indices=True)
+    return np.asarray(a.per_replicate[i] - b.per_replicate[j])
 
 
 def grey(rows: Mapping[Key, Ratios], control: Ratios | None) -> tuple[dict[Key, bool], dict[Key, float]]:

@@ -1,0 +1,43 @@
+"""costaware leaderboard: a page that says what saves how many tokens, and how sure that is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from bench.cli.options import json_flag, plugins
+
+if TYPE_CHECKING:
+    from strategies.registry import Plugin
+
+
+@click.command("leaderboard")
+@click.argument("dirs", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--out",
+    metavar="SITE",
+    default="site",
+    show_default=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where the page goes.",
+)
+@plugins
+@json_flag
+def command(dirs: tuple[Path, ...], out: Path, plugins: tuple[Plugin, ...], as_json: bool) -> None:
+    """Build the leaderboard of the runs in DIR... (sweep or run directories).
+
+    Writes SITE/index.html (opens from disk, no network), leaderboard.json and .csv, runs.csv, and figures as SVG and
+    PDF.
+
+    Example: costaware leaderboard runs/smoke --out site
+    """
+    from leaderboard.site import build
+
+    made = build(dirs, out, lambda line: click.echo(line, err=True))
+    if as_json:
+        click.echo((out / "leaderboard.json").read_text(), nl=False)
+        return
+    finished = int((made.records.runs["state"] == "ok").sum())
+    click.echo(f"{out / 'index.html'}: {len(made.rows)} rows from {finished} of {len(made.records.runs)} runs")

@@ -1,0 +1,137 @@
+"""The site: self-contained, deterministic, safe with any name, and there whatever the records hold."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from leaderboard.site import build
+from leaderboard.svg import slug
+
+HOSTILE = ['<script>alert("x")</script>', "a'b\"c&d", "../../etc/passwd", "größe→模型$x$", "n" * 200]
+UP, DOWN = ({"direction": direction, "scale": "linear"} for direction in ("up", "down"))
+Racers = Callable[..., tuple[np.ndarray, np.ndarray]]
+
+
+class Page(HTMLParser):
+    """Tags, ids and attributes of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+    def attributes(self, *names: str) -> list[str]:
+        return [value for _, attrs in self.tags for name, value in attrs.items() if name in names and value]
+
+
+@pytest.fixture
+def raced(sweep: Any, racers: Racers) -> Any:
+    for seed in range(3):
+        for i, (method, rate) in enumerate({"none": 1.0, "fast": 2.0, "slow": 0.5}.items()):
+            sweep.run(method, *racers(rate, noise=0.01, seed=10 * i + seed), seed=seed, diagnostics={"J": 1 / rate})
+    sweep.run("broken", state="failed", why="ValueError: no")
+    sweep.run(
+        "pstar", [5], [0.5], task="replay/log", metrics={"tokens_share": {"direction": "down", "scale": "linear"}}
+    )
+    return sweep
+
+
+def test_page_is_self_contained(raced: Any, tmp_path: Path) -> None:
+    build([raced.write()], tmp_path / "site")
+    text = (tmp_path / "site" / "index.html").read_text()
+    page = Page(text)
+    for url in page.attributes("src", "href", "xlink:href", "action", "data", "poster"):
+        assert "//" not in url, url
+        assert not url.startswith(("http:", "https:", "javascript:", "data:"))
+    assert "@import" not in text
+    assert "url(http" not in text
+    ids = page.attributes("id")
+    assert len(ids) == len(set(ids))
+    for anchor in (url[1:] for url in page.attributes("href", "xlink:href") if url.startswith("#")):
+        assert anchor in ids
+    policy = next(attrs["content"] for tag, attrs in page.tags if tag == "meta" and "http-equiv" in attrs)
+    assert policy
+    assert "default-src 'none'" in policy
+    assert {"fast", "slow", "broken"} <= set(page.text.split())
+    assert "ValueError: no" in page.text
+
+
+def test_links_of_the_page_lead_to_files(raced: Any, tmp_path: Path) -> None:
+    build([raced.write()], tmp_path / "site")
+    links = Page((tmp_path / "site" / "index.html").read_text()).attributes("href")
+    files = [link for link in links if not link.startswith("#")]
+    assert len(files) > 10
+    assert all((tmp_path / "site" / link).exists() for link in files)
+
+
+def test_the_same_records_give_the_same_bytes(raced: Any, tmp_path: Path) -> None:
+    directory = raced.write()
+    sites = [tmp_path / "a", tmp_path / "b"]
+    for site in sites:
+        build([directory], site)
+    first, second = ({p.relative_to(site): p.read_bytes() for p in site.rglob("*.*")} for site in sites)
+    assert first == second
+
+
+def test_json_and_csv_hold_the_same_rows(raced: Any, tmp_path: Path) -> None:
+    build([raced.write()], tmp_path / "site")
+    rows = json.loads((tmp_path / "site" / "leaderboard.json").read_text())["rows"]
+    with (tmp_path / "site" / "leaderboard.csv").open() as file:
+        table = list(csv.DictReader(file))
+    assert [(r["task"], r["method"]) for r in rows] == [(r["task"], r["method"]) for r in table]
+    for row, line in zip(rows, table, strict=True):
+        assert line["saving"] == ("" if row["saving"] is None else str(row["saving"]))
+    assert {(row["task"], row["method"]) for row in rows} == {
+        *(("verl/grpo@tiny", m) for m in ("none", "fast", "slow", "broken")),
+        ("replay/log", "pstar"),
+    }
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_are_text_and_files_are_safe(sweep: Any, racers: Racers, tmp_path: Path, name: str) -> None:
+    for seed in range(2):
+        sweep.run(
+            "none", *racers(1.0), seed=seed, task=f"verl/{name}", metrics={name: {"direction": "up", "scale": "linear"}}
+        )
+        sweep.run(
+            name, *racers(1.5), seed=seed, task=f"verl/{name}", metrics={name: {"direction": "up", "scale": "linear"}}
+        )
+    sweep.run(name, seed=5, task=f"verl/{name}", state="failed", why=name)
+    site = tmp_path / "site"
+    build([sweep.write()], site)
+    page = Page((site / "index.html").read_text())
+    assert sum(tag == "script" for tag, _ in page.tags) == 1
+    assert not any(key.startswith("on") for _, attrs in page.tags for key in attrs)
+    assert name in page.text
+    written = [path for path in tmp_path.rglob("*") if path.is_file() and (tmp_path / "runs") not in path.parents]
+    assert all(site in path.parents for path in written)
+    assert len(list((site / "figures").glob("*.svg"))) == 3
+
+
+def test_slugs_keep_different_names_apart() -> None:
+    names = [*HOSTILE, "a/b", "a__b", "a-b", "a b", "", ".hidden"]
+    slugs = [slug(name) for name in names]
+    assert len(set(slugs)) == len(names)
+    assert all("/" not in s and not s.startswith(".") and len(s) <= 80 for s in slugs)
+
+
+def test_a_board_of_nothing_but_plans(sweep: Any, tmp_path: Path) -> None:
+    sweep.planned("none")
+    build([sweep.write()], tmp_path / "site")
+    assert "No saving can be stated" in (tmp_path / "site" / "index.html").read_text()
+    assert json.loads((tmp_path / "site" / "leaderboard.json").read_text())["rows"][0]["state"] == "missing"
