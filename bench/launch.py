@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.meter import Display
 from bench.pool import Job, Outcome, run_jobs
 from bench.progress import Progress
 from bench.rundir import GONE, RunDir
@@ -23,7 +24,7 @@ class Local:
 
     jobs: int
 
-    def outcomes(self, jobs: list[Job], progress: Progress) -> Iterator[Outcome]:
+    def outcomes(self, jobs: list[Job], progress: Progress) -> Generator[Outcome]:
         """Execute the jobs, and yield how each ended."""
         return run_jobs(jobs, self.jobs, progress.tick)
 
@@ -32,7 +33,7 @@ class Local:
 class Debug:
     """In this process, one after the other: print and breakpoint() work. Without limits of time."""
 
-    def outcomes(self, jobs: list[Job], progress: Progress) -> Iterator[Outcome]:
+    def outcomes(self, jobs: list[Job], progress: Progress) -> Generator[Outcome]:
         """Execute the jobs, and yield how each ended."""
         for job in jobs:
             progress.tick([job])
@@ -55,9 +56,10 @@ def launch(directory: Path, runs: Iterable[tuple[RunSpec, Resources]], backend: 
             continue
         run.prepare(spec)
         jobs.append(Job(run.path, limits.timeout_min and 60 * limits.timeout_min))
-    with _terminable(), Progress(done, jobs) as progress:
+    with _terminable(), Display(done + len(jobs)) as display:
+        progress = Progress(display, done, jobs)
         try:
-            with closing(backend.outcomes(jobs, progress)) as outcomes:  # type: ignore[type-var]
+            with closing(backend.outcomes(jobs, progress)) as outcomes:
                 for outcome in outcomes:
                     if outcome.state is not None:
                         with suppress(OSError):  # a full disk: the record stays at `running`, which reads `killed`

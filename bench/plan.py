@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -81,25 +81,37 @@ def make_writable(directory: Path) -> None:
 def write(directory: Path, sweep: Sweep, runs: Iterable[RunSpec], command: str) -> int:
     """Write DIR/sweep.json; returns how many runs of an earlier plan it had to leave out.
 
-    The grid may grow: runs planned earlier (more seeds, another --strategy) stay in it, unless they are of a task that
-    now has other settings, budget or baseline repeat: one board can't hold both. What was left out keeps its directory.
+    The grid may grow: runs planned earlier (more seeds, another --strategy) stay in it. Not so what one board can't
+    hold beside the new runs: the same task with other settings, budget or A/A repeat, the same method from a strategy
+    file that was edited. What is left out keeps its directory.
     """
     new = {spec.run_id: spec for spec in runs}
     old, baselines = _earlier(directory)
-    cells = {_cell(spec) for spec in new.values()}
-    worlds = {spec.task: _world(spec) for spec in new.values()}
-    kept, left_out = {}, 0
-    for run, spec in old.items():
-        repeats = spec.repeat == 0 or spec.method == sweep.baselines.get(spec.task, spec.method)
-        fits = _cell(spec) not in cells and worlds.get(spec.task, _world(spec)) == _world(spec) and repeats
-        if fits:
-            kept[run] = spec
-        left_out += not fits and run not in new
+    fits = _fitting(new.values(), sweep.baselines)
+    kept = {run: spec for run, spec in old.items() if run not in new and fits(spec)}
     grid = [spec.to_json() | {"run": run} for run, spec in (new | kept).items()]
     baselines |= sweep.baselines
     tree = {"name": sweep.name, "title": sweep.title, "command": command, "baselines": baselines, "runs": grid}
     write_json(directory / "sweep.json", tree)
-    return left_out
+    return len(old.keys() - new.keys() - kept.keys())
+
+
+def _fitting(new: Iterable[RunSpec], baselines: Mapping[str, str]) -> Callable[[RunSpec], bool]:
+    """Whether a run of an earlier plan can stand beside the new ones."""
+    new = list(new)
+    cells = {_cell(spec) for spec in new}
+    worlds = {spec.task: _world(spec) for spec in new}
+    codes = {(spec.task, spec.method): _code(spec) for spec in new}
+
+    def fits(spec: RunSpec) -> bool:
+        return (
+            _cell(spec) not in cells
+            and worlds.get(spec.task, _world(spec)) == _world(spec)
+            and codes.get((spec.task, spec.method), _code(spec)) == _code(spec)
+            and (spec.repeat == 0 or baselines.get(spec.task, spec.method) == spec.method)
+        )
+
+    return fits
 
 
 def _earlier(directory: Path) -> tuple[dict[str, RunSpec], dict[str, str]]:
@@ -115,3 +127,7 @@ def _cell(spec: RunSpec) -> tuple[str, str, int, int]:
 def _world(spec: RunSpec) -> tuple[Any, ...]:
     settings = {key: value for key, value in spec.settings.items() if key not in spec.files}
     return settings, spec.budget, spec.files
+
+
+def _code(spec: RunSpec) -> list[str]:
+    return sorted(plugin.sha256 for plugin in spec.plugins)

@@ -14,7 +14,7 @@ import signal
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -94,7 +94,7 @@ class Worker:
         self.pipe.close()
 
 
-def run_jobs(jobs: Iterable[Job], size: int, tick: Callable[[list[Job]], None]) -> Iterator[Outcome]:
+def run_jobs(jobs: Iterable[Job], size: int, tick: Callable[[list[Job]], None]) -> Generator[Outcome]:
     """Execute every job, at most `size` at a time; yields how each ended, as they end.
 
     Args:

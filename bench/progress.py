@@ -2,80 +2,44 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
 
+from bench.meter import Display, pace, si
 from bench.pool import Job
 from bench.rundir import RunDir
 
-if TYPE_CHECKING:
-    from rich.progress import Progress as Bar
-
-LINE_EVERY_S = 10.0  # off a terminal
-
 
 class Progress:
-    """A bar with tokens, rate and time left; off a terminal, a line now and then. All on stderr."""
+    """Counts what a launch has done, and shows it with tokens, rate and time left."""
 
-    def __init__(self, done: int, jobs: list[Job]) -> None:
-        self.before, self.left, self.finished = done, len(jobs), 0
-        self.tokens, self.running_tokens, self.running_share = 0.0, 0.0, 0.0
-        self.begun = self.spoken = time.monotonic()
-        self.bar = _bar(done, done + len(jobs)) if sys.stderr.isatty() else None
-
-    def __enter__(self) -> Self:
-        if self.bar is not None:
-            self.bar.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self.bar is not None:
-            self.bar.stop()
+    def __init__(self, display: Display, done: int, jobs: list[Job]) -> None:
+        self.display, self.before, self.left = display, done, len(jobs)
+        self.finished, self.tokens = 0, 0.0
+        self.running: dict[Job, tuple[float, float]] = {}
+        self.begun = time.monotonic()
 
     def tick(self, running: list[Job]) -> None:
         """Look at the runs that are being done."""
-        seen = [_seen(job) for job in running]
-        self.running_tokens = sum(tokens for tokens, _ in seen)
-        self.running_share = sum(share for _, share in seen)
+        self.running = {job: _seen(job) for job in running}
         self._show()
 
     def done(self, job: Job) -> None:
         """Count a run that has ended."""
+        self.running.pop(job, None)
         self.finished += 1
         self.tokens += _seen(job)[0]
         self._show()
 
-    def line(self) -> str:
-        """E.g. `12/60 runs, 3.1M backward tokens, 220k/s, 1:20 left`."""
-        elapsed = time.monotonic() - self.begun
-        tokens, share = self.tokens + self.running_tokens, self.finished + self.running_share
-        left = f"{clock(elapsed * (self.left - share) / share)} left" if share else "time left unknown"
-        total = self.before + self.left
-        rate = tokens / elapsed if elapsed else 0.0
-        return f"{self.before + self.finished}/{total} runs, {si(tokens)} backward tokens, {si(rate)}/s, {left}"
-
     def _show(self) -> None:
-        if self.bar is not None:
-            share = self.before + self.finished + self.running_share
-            self.bar.update(self.bar.task_ids[0], completed=share, description=self.line())
-        elif time.monotonic() - self.spoken > LINE_EVERY_S:
-            self.spoken = time.monotonic()
-            print(self.line(), file=sys.stderr, flush=True)
+        share = self.finished + sum(share for _, share in self.running.values())
+        self.display.show(self.before + share, self.line(share))
 
-
-def _bar(done: int, total: int) -> Bar:
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn
-    from rich.progress import Progress as Bar
-
-    columns = (BarColumn(bar_width=24), TextColumn("{task.percentage:>3.0f}% {task.description}"))
-    bar = Bar(*columns, console=Console(stderr=True), transient=True)
-    bar.add_task("", total=total, completed=done)
-    return bar
+    def line(self, share: float) -> str:
+        """E.g. `12/60 runs, 3.1M backward tokens, 220k/s, 1:20 left`; `share`: runs done, parts of runs included."""
+        elapsed = time.monotonic() - self.begun
+        tokens = self.tokens + sum(tokens for tokens, _ in self.running.values())
+        runs = f"{self.before + self.finished}/{self.before + self.left} runs"
+        return f"{runs}, {si(tokens)} backward tokens, {pace(tokens, elapsed, share, self.left)}"
 
 
 def _seen(job: Job) -> tuple[float, float]:
@@ -85,19 +49,3 @@ def _seen(job: Job) -> tuple[float, float]:
     tokens = float(point["backward"]) if point else 0.0
     budget = status.budget if status else None
     return tokens, min(tokens / budget, 1.0) if budget else 0.0
-
-
-def clock(seconds: float) -> str:
-    """Seconds as m:ss or h:mm:ss."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
-def si(number: float) -> str:
-    """A count to three digits, with k, M, G, T."""
-    for unit in ("", "k", "M", "G"):
-        if number < 999.5:
-            return f"{number:.3g}{unit}"
-        number /= 1000
-    return f"{number:.3g}T"

@@ -101,7 +101,7 @@ def specify(
         raise WrongUse(f"budget={budget:g}: must be > 0 backward tokens")
     values = dict(settings or {})
     files = {}
-    for key in FILE_SETTINGS & values.keys():
+    for key in (key for key in FILE_SETTINGS if values.get(key)):
         values[key] = str(Path(values[key]).expanduser().resolve())
         files[key] = fingerprint(key, values[key])
     return RunSpec(task, str(method), seed, repeat, budget, values, tuple(_plugins_of(method.strategy)), files)

@@ -66,8 +66,8 @@ class Sweep:
             for seed in range(entry.seeds):
                 cells = [(method, 0) for method in entry.methods] + [(entry.baseline, 1)] * entry.aa
                 for method, repeat in cells:
-                    settings = (entry.budget, entry.settings)
-                    yield specify(entry.name, parse(method), seed, repeat, *settings), entry.resources
+                    spec = specify(entry.name, parse(method), seed, repeat, entry.budget, entry.settings)
+                    yield spec, entry.resources
 
     def with_methods(self, specs: tuple[str, ...]) -> Sweep:
         """The same sweep with more methods for every task."""
@@ -165,6 +165,8 @@ def _checked(entry: Entry, where: str) -> Entry:
         raise WrongUse(f"{where}: seeds={entry.seeds}: must be at least 1")
     if entry.resources.timeout_min is not None and not entry.resources.timeout_min > 0:
         raise WrongUse(f"{where}: timeout_min={entry.resources.timeout_min:g}: must be > 0")
+    if not all(isinstance(method, str) for method in entry.methods):
+        raise WrongUse(f"{where}: methods={list(entry.methods)!r}: must be spec strings")
     try:
         baseline = str(parse(entry.baseline))
         methods = dict.fromkeys([baseline, *(str(parse(method)) for method in entry.methods)])

@@ -76,7 +76,7 @@ def _outcome(run: RunDir, status: Status | None) -> dict[str, Any]:
 
 
 def _text(run: RunDir, status: Status | None) -> str:
-    from bench.progress import si
+    from bench.meter import si
 
     found = _outcome(run, status)
     spread = {point["metric"]: "" if point["sd"] is None else f" (sd {point['sd']:.3g})" for point in found["last"]}

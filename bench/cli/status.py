@@ -41,7 +41,7 @@ def command(directory: Path, as_json: bool, watch: bool) -> None:
 
 
 def _text(found: Survey) -> str:
-    from bench.progress import clock
+    from bench.meter import clock
 
     counts = ", ".join(f"{number} {kind}" for kind, number in found.counts.items() if number)
     left = "" if not found.eta_s else f"; about {clock(found.eta_s)} left"

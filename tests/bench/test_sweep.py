@@ -6,11 +6,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from faults import TASK, sweep_file
+from faults import TASK, plugin, sweep_file
 
 from bench import plan, sweep
 from bench.records import planned_runs
-from strategies import WrongUse
+from strategies import WrongUse, registry
 
 HEAD = 'title = "t"\nmethods = ["pstar"]\nbaseline = "uniform"\n'
 
@@ -151,3 +151,15 @@ def test_new_baseline_takes_the_old_repeat_along(tmp_path: Path) -> None:
     grid(directory, sweep_file(tmp_path, ["pstar"], extra='baseline = "variance"'))
     repeats = [spec.method for spec in planned_runs(directory).values() if spec.repeat]
     assert repeats == ["variance"]
+
+
+def test_grid_holds_one_version_of_a_strategy_file(tmp_path: Path) -> None:
+    directory, file = tmp_path / "small", plugin(tmp_path, "versioned", "pass")
+    registry.load_file(file)
+    grid(directory, sweep_file(tmp_path, ["versioned", "pstar"]), seeds=2)
+    file.write_text(file.read_text() + "# a better idea\n")
+    edited = registry.load_file(file)
+    assert grid(directory, sweep_file(tmp_path, ["versioned"]), seeds=1) == 2
+    specs = planned_runs(directory).values()
+    assert [spec.plugins[0].sha256 for spec in specs if spec.method == "versioned"] == [edited.sha256]
+    assert Counter(spec.method for spec in specs)["pstar"] == 2
