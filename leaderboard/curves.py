@@ -95,7 +95,7 @@ def crossings(x: Floats, y: Floats, levels: Floats) -> Floats:
     return np.where(right < len(y), x[left] + share * (x[inside] - x[left]), np.nan)
 
 
-def on_grid(curves: Sequence[Curve], points: int = 200) -> tuple[Floats, Floats]:
+def on_grid(curves: Sequence[Curve], points: int = 100) -> tuple[Floats, Floats]:
     """Costs (K,) that every curve covers, and the progress of each there (n, K), linear in between.
 
     The grid is the union of the runs' own costs, thinned to at most `points`: runs that are evaluated at different

@@ -9,7 +9,7 @@ import numpy as np
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter, PercentFormatter
+from matplotlib.ticker import EngFormatter, MaxNLocator, PercentFormatter
 
 from leaderboard.curves import QUANTILES, Floats, on_grid
 from leaderboard.race import AXES, Entry, Race
@@ -136,6 +136,7 @@ def _dress(ax: Axes, race: Race, axis: str, first: bool) -> None:
         ax.set_yscale("log")
         ax.grid(which="minor", visible=False)
     else:
+        ax.xaxis.set_major_locator(MaxNLocator(8, integer=True))
         ax.xaxis.set_major_formatter(EngFormatter(sep=""))
     sns.despine(ax=ax)
 

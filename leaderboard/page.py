@@ -70,7 +70,7 @@ def sections(rows: Sequence[Row], figures: Mapping[tuple[str, str | None], Mappi
 
 def _rank(row: Row) -> tuple[float, ...]:
     best = row.saving if row.saving is not None else row.predicted
-    return (row.tier or 1000, best is None, -(best or 0.0))
+    return (row.tier or 1000, row.bound, best is None, -(best or 0.0))
 
 
 def render(board: Board, figures: Mapping[tuple[str, str | None], Mapping[str, str]], out: Path) -> str:

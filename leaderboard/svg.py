@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from leaderboard.style import INK, drawing
 
+_LONG = re.compile(r"\d+\.\d{3,}")  # a hundredth of a point is finer than any screen or print
 _SAFE = re.compile(r"[^A-Za-z0-9@+=._-]")
 
 
@@ -34,9 +35,10 @@ def save(figure: Figure, folder: Path, name: str) -> str:
     buffer = io.StringIO()
     with drawing(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)  # a name in a script that the font lacks
-        figure.savefig(folder / f"{name}.pdf", metadata={"CreationDate": None}, facecolor="white")
         figure.savefig(buffer, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
-    text = buffer.getvalue()
+        figure.set_layout_engine("none")  # laid out once is enough
+        figure.savefig(folder / f"{name}.pdf", metadata={"CreationDate": None}, facecolor="white")
+    text = _LONG.sub(lambda number: f"{float(number[0]):.2f}", buffer.getvalue())
     (folder / f"{name}.svg").write_text(_on_white(text))
     return inline(text, name)
 
