@@ -95,7 +95,7 @@ class Task(ABC):
 
     name: str
     metrics: Mapping[str, Metric]
-    default_budget: ClassVar[float | None] = None
+    default_budget: float | None = None
 
     def check(self, method: Method) -> None:
         """Raise WrongUse, before anything starts, where this task can't mean anything with `method`."""
