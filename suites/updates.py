@@ -49,8 +49,9 @@ def split(draw: Draw, updates: int, rng: np.random.Generator, share: float = 1.0
         rng: shuffles the draw.
         share: what the weights are divided by, see `recentring`.
     """
-    order = rng.permutation(len(draw))
-    return [_fold(draw, part, updates / share) for part in np.array_split(order, updates)]
+    parts = np.array_split(rng.permutation(len(draw)), updates)
+    # Which updates get the larger parts is left to chance as well: else the first ones would weigh more on average.
+    return [_fold(draw, parts[place], updates / share) for place in rng.permutation(updates)]
 
 
 def _fold(draw: Draw, part: Ints, scale: float) -> Update:

@@ -100,8 +100,9 @@ def find(names: Sequence[str], given: Mapping[str, str], tokenize: bool = False)
         raise WrongUse("token counts come in pairs: --columns prompt_tokens=NAME,response_tokens=NAME")
     unread = {"response", *(["prompt"] if "group" in roles else [])} if counted else set(COUNTS)
     needed = ({"reward", *TEXTS} if not counted else {"reward", "prompt"}) - unread
-    for role in sorted(needed - set(roles)):
-        raise WrongUse(f"no column for the {role}: {has}; say which with --columns {role}=NAME")
+    if missing := sorted(needed - set(roles)):
+        say = ",".join(f"{role}=NAME" for role in missing)
+        raise WrongUse(f"no column for the {' and the '.join(missing)}: {has}; say which with --columns {say}")
     return Columns(
         roles={role: column for role, column in roles.items() if role not in unread},
         features={name: given.get(name, name) for name in sorted(features()) if name in given or name in names},

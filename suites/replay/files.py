@@ -13,7 +13,7 @@ from strategies.errors import WrongUse
 
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".parquet")  # what is taken from a folder
 PIECE = 1 << 20  # bytes between two reports of progress, and of a JSON array read at once
-ROWS = 256  # of a parquet file, read at once
+ROWS = 64  # of a parquet file, read at once
 
 Select = Callable[[Sequence[str]], Sequence[str]]  # the columns a file has -> those that are read
 Advance = Callable[[int], None]  # bytes that were read since the last call
@@ -52,7 +52,8 @@ def records(path: Path, select: Select, advance: Advance) -> Iterator[tuple[str,
 
     Args:
         path: parquet by its suffix; a `.json` file that starts with `[` is one array; all else is one object a line.
-        select: called once, with the names of the file's columns; a parquet file is read in the columns it returns.
+        select: given the names of the file's columns, returns those to read from a parquet file. A BadRecord that it
+            raises takes the place of the record with these names, and the next one is tried.
         advance: told the bytes read, about once a mebibyte.
 
     Raises:
@@ -75,16 +76,18 @@ def _objects(path: Path, handle: BinaryIO, advance: Advance) -> Iterator[tuple[s
 
 
 def _once(values: Iterator[tuple[str, Any]], select: Select) -> Iterator[tuple[str, dict[str, Any] | BadRecord]]:
-    """Only objects pass; the first one tells the file's columns."""
+    """Only objects pass; the first of which `select` can make sense tells the file's columns."""
     told = False
     for where, value in values:
-        if isinstance(value, dict):
+        if not isinstance(value, dict):
+            yield where, value if isinstance(value, BadRecord) else BadRecord(f"{shown(value)} is not an object")
+            continue
+        try:
             if not told:
                 select(list(value))
                 told = True
             yield where, value
-        else:
-            bad = value if isinstance(value, BadRecord) else BadRecord(f"{shown(value)} is not an object")
+        except BadRecord as bad:
             yield where, bad
 
 
@@ -96,7 +99,7 @@ def _lines(handle: BinaryIO, advance: Advance) -> Iterator[tuple[str, Any]]:
             advance(pending)
             pending = 0
         if line.strip():
-            yield f"line {number}", _parsed(line)
+            yield f"line {number}", _parsed(line.rstrip())
     advance(pending)
 
 
@@ -106,9 +109,14 @@ def _parsed(line: bytes) -> Any:
     except UnicodeDecodeError as error:
         return BadRecord(f"is not UTF-8 text ({error.reason} at byte {error.start})")
     except ValueError as error:
-        return BadRecord(f"cut off or not JSON ({error})")
+        return BadRecord(f"cut off or not JSON ({_reason(error)})")
     except RecursionError:
         return BadRecord("nested too deeply")
+
+
+def _reason(error: ValueError) -> str:
+    """Without the decoder's own idea of line and column, which knows nothing of the file."""
+    return error.msg if isinstance(error, json.JSONDecodeError) else str(error)
 
 
 def _array(path: Path, handle: BinaryIO, advance: Advance) -> Iterator[tuple[str, Any]]:
@@ -128,7 +136,7 @@ def _array(path: Path, handle: BinaryIO, advance: Advance) -> Iterator[tuple[str
             piece = _read(path, reader, max(PIECE, len(rest)))  # doubles, so that a huge element is not quadratic
             advance(len(piece))
             if not piece:
-                why = f"cut off or not JSON ({error.args[0]})" if rest else "the array is not closed"
+                why = f"cut off or not JSON ({_reason(error)})" if rest else "the array is not closed"
                 raise WrongUse(f"{path}, line {line}: {why}: the array can't be read any further") from error
             text, at = rest + piece, 0
             continue
@@ -146,19 +154,21 @@ def _read(path: Path, reader: codecs.StreamReader, size: int) -> str:
         raise WrongUse(f"{path}: is not UTF-8 text ({error.reason})") from error
 
 
-def _parquet(path: Path, select: Select, advance: Advance) -> Iterator[tuple[str, dict[str, Any]]]:
+def _parquet(path: Path, select: Select, advance: Advance) -> Iterator[tuple[str, dict[str, Any] | BadRecord]]:
     import pyarrow
     from pyarrow import parquet
 
     try:
-        file = parquet.ParquetFile(path)
+        file = parquet.ParquetFile(path, buffer_size=PIECE, pre_buffer=False)  # else row groups come in whole
         wanted = list(select(file.schema_arrow.names))
         share, row = path.stat().st_size / max(file.metadata.num_rows, 1), 0
-        for batch in file.iter_batches(batch_size=ROWS, columns=wanted):
+        for batch in file.iter_batches(batch_size=ROWS, columns=wanted, use_threads=False):
             for record in batch.to_pylist():
                 row += 1
                 yield f"row {row}", record
             advance(round(share * batch.num_rows))
+    except BadRecord as bad:
+        yield "schema", bad
     except pyarrow.ArrowException as error:
         raise WrongUse(f"{path}: not a readable parquet file ({' '.join(str(error).split())})") from error
 

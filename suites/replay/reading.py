@@ -12,7 +12,7 @@ from suites.replay.costs import Counter
 from suites.replay.files import Advance, BadRecord, records
 from suites.replay.rollout import Rollout, RolloutReader
 
-BATCH = 256  # rollouts whose texts are held at once, for the tokenizer
+BATCH, CHARACTERS_HELD = 256, 1 << 21  # rollouts, and characters of their texts, held at once for the tokenizer
 
 
 @dataclass(frozen=True)
@@ -50,11 +50,13 @@ class LogFile:
             WrongUse: a bad record where they are not skipped, or no rollout at all.
         """
         waiting: list[tuple[str, Rollout]] = []
+        held = 0
         for where, rollout in self._read(advance):
             waiting.append((where, rollout))
-            if len(waiting) == BATCH:
+            held += sum(map(len, rollout.texts))
+            if len(waiting) == BATCH or held > CHARACTERS_HELD:
                 yield from self._priced(waiting)
-                waiting = []
+                waiting, held = [], 0
         yield from self._priced(waiting)
         if not self._kept:
             why = f"all {self.skipped} records are bad ({self._first_bad})" if self.skipped else "it is empty"
@@ -79,6 +81,8 @@ class LogFile:
         try:
             self.columns = find(names, self._manner.columns, self._manner.tokenize)
         except WrongUse as error:
+            if self._manner.skip_bad:
+                raise BadRecord(str(error)) from error
             raise WrongUse(f"{self.path}: {error}") from error
         return self.columns.used
 

@@ -37,7 +37,8 @@ class RolloutReader:
 
     def __init__(self, columns: Columns) -> None:
         self._columns, self._roles = columns, columns.roles
-        self._kinds: dict[str, str] = {}
+        self._kinds: dict[str, str] = {}  # column -> kind of value in the rollouts so far
+        self._fresh: dict[str, str] = {}  # those of the record at hand
 
     def read(self, record: Mapping[str, Any]) -> Rollout:
         """The rollout that a record holds.
@@ -45,10 +46,11 @@ class RolloutReader:
         Raises:
             BadRecord: a missing column, a value of the wrong or of another kind than before, NaN or inf.
         """
+        self._fresh = {}
         prompt, response = (self._text(record, role) for role in TEXTS)
         features = self._from_logprobs(record) if "logprobs" in self._roles else {}
         features |= {name: self._number(record, column) for name, column in self._columns.features.items()}
-        return Rollout(
+        rollout = Rollout(
             step=self._value(record, self._roles["step"], NUMBER, TEXT) if "step" in self._roles else None,
             group=self._group(record, prompt),
             reward=self._number(record, self._roles["reward"], NUMBER, FLAG),
@@ -56,6 +58,8 @@ class RolloutReader:
             tokens=self._tokens(record) if self._columns.counted else None,
             features=features,
         )
+        self._kinds |= self._fresh  # only now: a record that is dropped sets no example
+        return rollout
 
     def _group(self, record: Mapping[str, Any], prompt: str) -> Any:
         if "group" not in self._roles:  # the prompt itself, as a hash: texts are not kept
@@ -100,7 +104,7 @@ class RolloutReader:
             raise BadRecord(f"{column} is {shown(value)}: it must be {' or '.join(kinds)}")
         if before not in (None, kind):
             raise BadRecord(f"mixed types: {column} is {shown(value)}, {kind}, but was {before} before")
-        self._kinds[column] = kind
+        self._fresh[column] = kind
         return value
 
 
