@@ -101,7 +101,7 @@ def _measure(entry: _Entry, strategy: Strategy) -> Check:
 
 
 def _line(error: Exception) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())
+    return " ".join((str(error) if isinstance(error, WrongUse) else f"{type(error).__name__}: {error}").split())
 
 
 def _place(error: Exception, strategy: Strategy) -> str:
@@ -115,7 +115,8 @@ def _place(error: Exception, strategy: Strategy) -> str:
 def _isolated() -> Iterator[None]:
     """Known global generators, put back afterwards; numpy's warnings are silent, since results are looked at anyway."""
     state, legacy = random.getstate(), np.random.get_state()
-    seed_global(0)
+    random.seed(0)
+    np.random.seed(0)
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -123,9 +124,3 @@ def _isolated() -> Iterator[None]:
     finally:
         random.setstate(state)
         np.random.set_state(legacy)
-
-
-def seed_global(seed: int) -> None:
-    """Seed the global generators that a strategy must not touch."""
-    random.seed(seed)
-    np.random.seed(seed)
