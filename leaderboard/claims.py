@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from leaderboard.curves import Floats
 from leaderboard.intervals import ALPHA, p_value
 from leaderboard.race import Entry, Race
 from leaderboard.row import Row
@@ -89,16 +90,21 @@ def _first_everywhere(race: Race, best: str, axis: str) -> str:
     others: list[Entry] = [(name, 0) for name in COMPARED if name != best and (name, 0) in ratios]
     if (best, 0) not in ratios or not others:
         return "not measured here"
-    tests = [(i, _difference(ratios[other], ratios[best, 0], i)) for other in others for i in range(15)]
-    tests = [(i, d) for i, d in tests if len(d) > 1]
+    tests = [(i, d) for other in others for i in range(15) if len(d := _difference(ratios, other, (best, 0), i)) > 1]
     p = holm(np.array([p_value(d) for _, d in tests]))
-    ahead = {i for i, _ in tests} - {i for (i, d), q in zip(tests, p, strict=True) if not (d.mean() > 0 and q <= ALPHA)}
-    behind = {i for (i, d), q in zip(tests, p, strict=True) if d.mean() < 0 and q <= ALPHA}
-    total = len({i for i, _ in tests})
-    return f"{best} needs least at {len(ahead)} of {total} levels beyond doubt, more than another at {len(behind)}"
+    every = {i for i, _ in tests}
+    unsure = {i for (i, _), q in zip(tests, p, strict=True) if q > ALPHA}
+    wrong = {i for (i, d), q in zip(tests, p, strict=True) if q <= ALPHA and d.mean() < 0}
+    right = every - unsure - wrong
+    against = " and ".join(name for name, _ in others)
+    return (
+        f"{best} against {against}: least beyond doubt at {len(right)} of {len(every)} levels, "
+        f"undecided at {len(unsure - wrong)}, not least at {len(wrong)}"
+    )
 
 
-def _difference(other: Ratios, best: Ratios, level: int) -> np.ndarray:
-    _, i, j = np.intersect1d(other.keys, best.keys, return_indices=True)
-    d = other.ratio[i, level] - best.ratio[j, level]
+def _difference(ratios: Mapping[Entry, Ratios], other: Entry, best: Entry, level: int) -> Floats:
+    """(n,) log cost of `other` less that of `best` at one level, over the replicates that have both."""
+    _, i, j = np.intersect1d(ratios[other].keys, ratios[best].keys, return_indices=True)
+    d = ratios[other].ratio[i, level] - ratios[best].ratio[j, level]
     return np.asarray(d[np.isfinite(d)])

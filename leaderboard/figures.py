@@ -136,7 +136,7 @@ def _dress(ax: Axes, race: Race, axis: str, first: bool) -> None:
         ax.set_yscale("log")
         ax.grid(which="minor", visible=False)
     else:
-        ax.xaxis.set_major_locator(MaxNLocator(8, integer=True))
+        ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
         ax.xaxis.set_major_formatter(EngFormatter(sep=""))
     sns.despine(ax=ax)
 

@@ -52,6 +52,11 @@ class Section:
     def finished(self) -> bool:
         return any(row.seeds for row in self.rows)
 
+    @property
+    def drawn_differs(self) -> bool:
+        """Whether the paper's count of tokens gives other savings; one draw a step leaves nothing to fold."""
+        return any(row.saving_drawn not in (None, row.saving) for row in self.rows)
+
     def shown(self, field: str) -> bool:
         """Whether some row has a value there: columns without any are left out."""
         return any(getattr(row, field) is not None for row in self.rows)
@@ -108,8 +113,8 @@ def _environment() -> jinja2.Environment:
 
 
 def _figure(value: Any) -> str:
-    """A number as tables show it: three significant digits."""
-    return "–" if value is None else f"{value:.3g}".replace("-", "−")
+    """A number as tables show it: three decimals, none from a thousand on."""
+    return "–" if value is None else f"{value:,.{3 if abs(value) < 1000 else 0}f}".replace("-", "−")
 
 
 def matrix(rows: Sequence[Row]) -> dict[str, Any]:

@@ -35,39 +35,45 @@ RUN_COLUMNS = [
 ]
 
 
-def build(dirs: Iterable[str | Path], out: Path, progress: Callable[[str], None] = lambda _: None) -> Board:
+Progress = Callable[[float, str], None]  # the share that is done, and what is being done
+
+
+def _silent(share: float, line: str) -> None: ...
+
+
+def build(dirs: Iterable[str | Path], out: Path, progress: Progress = _silent) -> Board:
     """Read the records in `dirs`, write the site into `out`, and return its board.
 
     Args:
-        progress: told what is being done, a line at a time.
+        progress: told how far it is.
 
     Raises:
         WrongUse: a directory without records.
     """
-    progress("reading records")
-    made = board(load(dirs))
+    progress(0.0, "reading records")
+    records = load(dirs)
+    progress(0.3, "comparing")
+    made = board(records)
     out.mkdir(parents=True, exist_ok=True)
     tree = {"rows": [row.to_json() for row in made.rows]}
     (out / "leaderboard.json").write_text(json.dumps(tree, indent=1, allow_nan=False, ensure_ascii=False) + "\n")
     write_csv(out / "leaderboard.csv", tree["rows"])
     made.records.runs[RUN_COLUMNS].to_csv(out / "runs.csv", index=False)
     figures = draw(made, out / "figures", progress)
-    progress("writing the page")
+    progress(0.95, "writing the page")
     (out / "index.html").write_text(render(made, figures, out))
     return made
 
 
-def draw(
-    made: Board, folder: Path, progress: Callable[[str], None] = lambda _: None
-) -> dict[tuple[str, str | None], dict[str, str]]:
+def draw(made: Board, folder: Path, progress: Progress = _silent) -> dict[tuple[str, str | None], dict[str, str]]:
     """Draw each measured task's headline metric; (task, metric) -> figure's name -> markup."""
     figures = Figures(looks(row.method for row in made.rows))
+    headline = {(row.task, row.metric) for row in made.rows if row.headline and row.kind == "measured"}
+    races = {key: race for key, race in made.races.items() if key in headline and race.series}
     found: dict[tuple[str, str | None], dict[str, str]] = {}
-    for (task, metric), race in made.races.items():
+    for i, ((task, metric), race) in enumerate(races.items()):
+        progress(0.4 + 0.5 * i / len(races), f"drawing {task}")
         rows = [row for row in made.rows if (row.task, row.metric) == (task, metric)]
-        if not race.series or not rows[0].headline or rows[0].kind != "measured":
-            continue
-        progress(f"drawing {task}")
         found[task, metric] = {
             name: save(figure, folder, f"{slug(task, metric)}-{name}")
             for name, figure in _figures(figures, race, rows).items()

@@ -33,9 +33,11 @@ def command(dirs: tuple[Path, ...], out: Path, plugins: tuple[Plugin, ...], as_j
 
     Example: costaware leaderboard runs/smoke --out site
     """
+    from bench.meter import Display
     from leaderboard.site import build
 
-    made = build(dirs, out, lambda line: click.echo(line, err=True))
+    with Display(1.0) as display:
+        made = build(dirs, out, display.show)
     if as_json:
         click.echo((out / "leaderboard.json").read_text(), nl=False)
         return

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from leaderboard.board import board
+from leaderboard.curves import Scale
 from leaderboard.race import trial_costs
 from leaderboard.row import Row
 
@@ -186,9 +187,24 @@ def test_trials_are_the_replicates_of_synthetic_tasks(sweep: Any) -> None:
     assert row.peak_gain_pp is None  # points of a logarithm mean nothing
 
 
-def test_costs_of_trials_are_linear_between_recorded_levels() -> None:
-    from leaderboard.curves import Scale
+def test_levels_that_only_lucky_trials_of_the_baseline_reach_are_dropped_for_all(sweep: Any) -> None:
+    tokens = np.geomspace(1, 20, 30)
+    for i, method in enumerate(("uniform", "pstar")):
+        table = trials(1.0, i)
+        table.loc[(table["trial"] < 40) & (table["level"] < 0.2), ["cost", "iterations"]] = (
+            np.nan
+        )  # a tenth stops short
+        where = {"task": "synthetic/x", "metrics": DOWN, "n": 400, "sd": 0.1, "trials": table}
+        sweep.run(method, tokens, 1 / tokens, **where)
+    row = rows_of(sweep, {"synthetic/x": "uniform"})["pstar", False]
+    beyond = [level for level in row.by_level if level.value < 10 ** (-13 / 20)]  # the last one that all have
+    assert beyond
+    assert {level.compared for level in beyond} == {0}
+    assert row.levels_reached == row.levels_compared == 15 - len(beyond)
+    assert not row.bound
 
+
+def test_costs_of_trials_are_linear_between_recorded_levels() -> None:
     table = pd.DataFrame({"level": [1.0, 0.1, 0.01], "trial": 0, "cost": [2.0, 4.0, np.nan]})
     reading = Scale("down", "log")
     _, cost = trial_costs(table, "cost", reading, reading.progress([2.0, 1.0, 10**-0.5, 0.1, 0.05]))
