@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,6 +46,7 @@ def counter(tokenizer: str | None) -> Counter:
 
 
 def _load(tokenizer: str) -> Any:
+    from huggingface_hub.utils import logging as hub_logging
     from tokenizers import Tokenizer
 
     path = Path(tokenizer)
@@ -55,12 +55,9 @@ def _load(tokenizer: str) -> Any:
         if not file.is_file():
             raise WrongUse(f"--tokenizer {tokenizer}: no {FILE} in this folder")
         return _read(tokenizer, lambda: Tokenizer.from_file(str(file)), "not a tokenizer.json that can be read")
-    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # it reports every retry
-    return _read(
-        tokenizer,
-        lambda: Tokenizer.from_pretrained(tokenizer),
-        f"not here, and can't be fetched from the Hugging Face hub; give a folder with a {FILE}",
-    )
+    hub_logging.set_verbosity_error()  # type: ignore[no-untyped-call]  # it reports every retry
+    why = f"not here, and can't be fetched from the Hugging Face hub; give a folder with a {FILE}"
+    return _read(tokenizer, lambda: Tokenizer.from_pretrained(tokenizer), why)
 
 
 def _read(tokenizer: str, load: Callable[[], Any], why: str) -> Any:

@@ -1,6 +1,9 @@
 """What becomes of a log: columns, pools, groups, costs, features."""
 
 import math
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -173,6 +176,15 @@ def test_a_tokenizer_that_is_none_is_refused(write, tmp_path):
         read([path], tokenizer=str(tmp_path))
     with pytest.raises(WrongUse, match=r"not a tokenizer\.json"):
         read([path], tokenizer=str(path))
+
+
+def test_a_tokenizer_that_can_not_be_fetched_is_one_clear_line(write):
+    path = write("log.jsonl", [rollout(k) for k in range(2)])
+    ask = [sys.executable, "-m", "bench.cli", "predict", path, "--tokenizer", "nobody/nothing"]
+    done = subprocess.run(ask, capture_output=True, text=True, env={**os.environ, "HF_HUB_OFFLINE": "1"})
+    assert done.returncode == 2
+    assert done.stderr.startswith("costaware: error: --tokenizer nobody/nothing: not here, and can't be fetched from")
+    assert done.stderr.count("\n") == 1
 
 
 # ---------------------------------------------------------------- features
