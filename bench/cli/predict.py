@@ -53,6 +53,10 @@ def command(
 
     ROLLOUTS are files or folders: verl's dumps (trainer.rollout_data_dir), or any JSONL, JSON array or parquet with a
     prompt, a response and a reward in each record.
+
+    A pool is one step (the whole file where there are no steps). A group is what --columns group= names, else the uid
+    up to its first underscore, else a column `group`, else equal prompts within a step. Costs are tokens by
+    --tokenizer, else by the log's own counts (prompt_tokens, response_tokens), else by characters.
     """
     from bench.meter import meter
     from strategies import parse
