@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from bench.records import Records
-from leaderboard import intervals, stats, tiers
-from leaderboard.curves import QUANTILES
-from leaderboard.peak import peak_gain, peak_saving
+from leaderboard.measured import measured
 from leaderboard.race import Entry, Race, races
-from leaderboard.row import Level, Row
-from leaderboard.stats import Ratios
+from leaderboard.row import Row
 
 PREDICTION_SUITE = "replay"  # its runs are predictions from logs: no curve, no saving measured
 
@@ -38,7 +34,7 @@ def board(records: Records, delta: float = 0.0) -> Board:
         for metric in metrics:
             planned = _planned(runs, str(task), metric, metric == metrics[0], records.baselines.get(str(task)))
             race = found.get((str(task), metric)) if metric else None
-            rows += list(_measured(race, planned, delta).values()) if race else list(planned.values())
+            rows += list(measured(race, planned, delta).values()) if race else list(planned.values())
     return Board(records, rows, found)
 
 
@@ -85,116 +81,3 @@ def _state(states: Mapping[str, int]) -> str:
     if "ok" in states:
         return "ok" if len(states) == 1 else "partial"
     return max(states, key=lambda state: states[state])
-
-
-def _measured(race: Race, planned: Mapping[Entry, Row], delta: float) -> dict[Entry, Row]:
-    """The rows of one race with all that its finished runs say."""
-    rows = {entry: replace(row, **_prediction(race, entry, row.kind)) for entry, row in planned.items()}
-    if next(iter(rows.values())).kind == "predicted":
-        return rows
-    compared = race.ratios()
-    certain = {entry: ratios for entry, ratios in compared.items() if ratios.usable.sum() > 1}
-    shades, p = _shades(race, certain)
-    ranks = tiers.tiers(certain, (race.baseline or "", 0), shades) if len(certain) > 1 else {}
-    by_axis = _by_axis(race)
-    for entry, row in rows.items():
-        row = replace(row, note=_note(race, entry, compared), **_peak(race, entry, delta))
-        if entry in compared:
-            row = replace(row, **_saving(race, compared[entry], is_baseline=row.is_baseline))
-            axes = {axis: savings[entry] for axis, savings in by_axis.items() if entry in savings}
-            row = replace(row, saving_by_axis=axes, saving_drawn=axes.get("backward_drawn"))
-        rows[entry] = replace(row, tier=ranks.get(entry), grey=shades.get(entry), p_adjusted=p.get(entry))
-    return rows
-
-
-def _saving(race: Race, ratios: Ratios, is_baseline: bool) -> dict[str, Any]:
-    d = ratios.per_replicate
-    found = {} if is_baseline else intervals.every(d)
-    low, high = found.get("t", (None, None))
-    return {
-        "saving": stats.saving(float(d.mean())),
-        "saving_low": low,
-        "saving_high": high,
-        "bound": ratios.bound,
-        "levels_reached": ratios.levels_reached,
-        "levels_compared": ratios.levels_compared,
-        "missed_share": ratios.missed_share,
-        "dropped": ratios.dropped,
-        "replicates": len(d),
-        "replicate": "trial" if race.trials else "seed",
-        "intervals": found,
-        "n_seeds_5pp": None if is_baseline else intervals.seeds_needed(d, 0.05),
-        "n_seeds_10pp": None if is_baseline else intervals.seeds_needed(d, 0.10),
-        "by_level": tuple(_levels(race, ratios)),
-    }
-
-
-def _levels(race: Race, ratios: Ratios) -> Iterable[Level]:
-    assert race.levels is not None
-    values = race.scale.values(race.levels)
-    for i, (q, value) in enumerate(zip(QUANTILES, values, strict=True)):
-        r = ratios.ratio[ratios.compared[:, i], i]
-        low, high = stats.savings(*intervals.t_interval(r)) if len(r) > 1 else (None, None)
-        mean = stats.saving(float(r.mean())) if len(r) else None
-        yield Level(round(float(q), 2), float(value), mean, low, high, len(r), int(ratios.missed[:, i].sum()))
-
-
-def _by_axis(race: Race) -> dict[str, dict[Entry, float]]:
-    """axis -> entry -> saving on that axis, at the same levels."""
-    return {
-        axis: {entry: stats.saving(float(r.per_replicate.mean())) for entry, r in race.ratios(axis).items()}
-        for axis in race.axes
-    }
-
-
-def _shades(race: Race, certain: Mapping[Entry, Ratios]) -> tuple[dict[Entry, bool], dict[Entry, float]]:
-    """Grey and adjusted p: methods as one family; the A/A row, a control, on its own; the baseline not at all."""
-    control = {entry: r for entry, r in certain.items() if entry[0] == race.baseline and entry[1] > 0}
-    methods = {entry: r for entry, r in certain.items() if entry[0] != race.baseline}
-    shades, p = tiers.grey(methods, next(iter(control.values()), None))
-    control_shades, control_p = tiers.grey(control, None)
-    return shades | control_shades, p | control_p
-
-
-def _peak(race: Race, entry: Entry, delta: float) -> dict[str, Any]:
-    if race.baseline is None:
-        return {}
-    method, base = race.curves(entry, "backward"), race.curves((race.baseline, 0), "backward")
-    peak = peak_saving(method, base, delta)
-    found: dict[str, Any] = {"peak_saving": peak.saving, "hits": peak.hits, "pairs": peak.pairs}
-    gain = peak_gain(method, base) if race.scale.scale == "linear" else None  # points of a logarithm mean nothing
-    if gain:
-        found["peak_gain_pp"] = 100 * gain[0]
-        if gain[1]:
-            found |= {"peak_gain_pp_low": 100 * gain[1][0], "peak_gain_pp_high": 100 * gain[1][1]}
-    return found
-
-
-def _prediction(race: Race, entry: Entry, kind: str) -> dict[str, Any]:
-    """What theory, or a replay of logs, says of the saving, from the diagnostics of the last evaluations."""
-    last = [series.last for series in race.series.get(entry, {}).values()]
-    if kind == "predicted":
-        return {"predicted": last[0].get("saving"), "diagnostics": dict(last[0])} if last else {}
-    base = [series.last for series in race.series.get((race.baseline or "", 0), {}).values()]
-    own, other = _mean(last, "J"), _mean(base, "J")
-    return {"predicted": 1 - own / other} if own is not None and other else {}
-
-
-def _mean(diagnostics: Iterable[Mapping[str, float | None]], name: str) -> float | None:
-    known = [value for each in diagnostics if (value := each.get(name)) is not None]
-    return float(np.mean(known)) if known else None
-
-
-def _note(race: Race, entry: Entry, compared: Mapping[Entry, Ratios]) -> str:
-    """Why a figure is missing; empty where all are there."""
-    if entry not in race.series:
-        return "no finished run with this metric"
-    if race.baseline is None:
-        return "no finished run of a baseline to compare with"
-    if race.levels is None:
-        return "the baseline gains nothing: there is no level to reach"
-    if entry not in compared:
-        return "no seed in common with the baseline, or no level that the baseline reaches"
-    if compared[entry].usable.sum() < 2:
-        return "one seed: no interval, no tier"
-    return ""

@@ -13,10 +13,11 @@ for (const table of document.querySelectorAll("table.sortable")) {
 }
 
 function sort(body, head) {
-  const up = head.getAttribute("aria-sort") !== "ascending";
+  const numeric = head.classList.contains("num");
+  const first = numeric ? "descending" : "ascending"; // large numbers are what one looks for
+  const up = (head.getAttribute("aria-sort") === first) === numeric;
   for (const other of head.parentElement.cells) other.removeAttribute("aria-sort");
   head.setAttribute("aria-sort", up ? "ascending" : "descending");
-  const numeric = head.classList.contains("num");
   const rows = [...body.rows].map((row) => [key(row.cells[head.cellIndex], numeric), row]);
   rows.sort(([a], [b]) => {
     if (a === null || b === null) return (a === null) - (b === null);

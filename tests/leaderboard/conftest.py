@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +112,3 @@ def racers() -> Callable[..., tuple[np.ndarray, np.ndarray]]:
         return tokens, values
 
     return racer
-
-
-def names(rows: Sequence[Any]) -> list[tuple[str, str | None, str, bool]]:
-    return [(row.task, row.metric, row.method, row.aa) for row in rows]
