@@ -8,9 +8,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(os.environ.get("DT", Path(__file__).parents[2]))
-TASK = "synthetic/least-squares"
-SMALL = {"n": 200, "dim": 4, "trials": 20}  # a run takes some 10 ms once torch is loaded
+ROOT = Path(__file__).parents[2]
+TASK = "replay/synthetic"  # the quickest: it does not load torch
+SYNTHETIC = """
+name = "synthetic/least-squares"
+settings = { n = 100, dim = 2, trials = 8 }
+"""
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
 
 PLUGIN = """
@@ -52,12 +55,9 @@ def plugin(folder: Path, name: str, act: str) -> Path:
     return file
 
 
-def sweep_file(folder: Path, methods: list[str], seeds: int = 1, extra: str = "", name: str = "small") -> Path:
-    """A sweep of one small synthetic task; `extra` joins the task's table."""
-    settings = ", ".join(f"{key} = {value}" for key, value in SMALL.items())
-    file = folder / f"{name}.toml"
-    file.write_text(
-        f'title = "small"\nseeds = {seeds}\nmethods = {methods!r}\nbaseline = "uniform"\n'
-        f'[[tasks]]\nname = "{TASK}"\nsettings = {{ {settings} }}\n{extra}\n'
-    )
+def sweep_file(folder: Path, methods: list[str], seeds: int = 1, task: str = f"name = {TASK!r}") -> Path:
+    """`small.toml`: a sweep of one task; `task` is what its table holds."""
+    file = folder / "small.toml"
+    head = f'title = "small"\nseeds = {seeds}\nmethods = {methods!r}\nbaseline = "uniform"\n'
+    file.write_text(f"{head}[[tasks]]\n{task}\n")
     return file

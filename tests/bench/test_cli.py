@@ -7,9 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from faults import SMALL, TASK, costaware, plugin, sweep_file
-
-SETTINGS = [word for key, value in SMALL.items() for word in ("--set", f"{key}={value}")]
+from faults import TASK, costaware, plugin, sweep_file
 
 
 def test_list_has_its_keys() -> None:
@@ -54,7 +52,7 @@ def test_plugin_appears_in_list_run_sweep_and_status(tmp_path: Path) -> None:
         "doc": "Uniform, after it did something else.",
     }
     words = ("--plugin", file, "--strategy", "mine", "--out", tmp_path)
-    ran = json.loads(costaware("run", TASK, *SETTINGS, *words, "--json").stdout)
+    ran = json.loads(costaware("run", TASK, *words, "--json").stdout)
     assert ran["state"] == "ok"
     assert {"run", "dir", "state", "why", "last"} <= set(ran)
     swept = costaware("sweep", sweep_file(tmp_path, ["pstar"]), *words)
@@ -85,7 +83,7 @@ def test_dry_run_writes_nothing(tmp_path: Path) -> None:
 def test_debug_runs_in_this_process(tmp_path: Path) -> None:
     file = plugin(tmp_path, "tells", "print('in process', os.environ['COSTAWARE_TEST'], flush=True)")
     words = ("--plugin", file, "--strategy", "tells", "--cluster", "debug", "--out", tmp_path)
-    done = costaware("run", TASK, *SETTINGS, *words, env={**os.environ, "COSTAWARE_TEST": "here"})
+    done = costaware("run", TASK, *words, env={**os.environ, "COSTAWARE_TEST": "here"})
     assert done.returncode == 0, done.stderr
     assert "in process here" in done.stdout
 
@@ -100,11 +98,11 @@ BAD = {
     "unknown command": (["swep"], "did you mean 'sweep'"),
     "unknown option": (["sweep", "smoke", "--sedes", "3"], "--seeds"),
     "unknown strategy": (["run", TASK, "--strategy", "pstr"], "did you mean 'pstar'"),
-    "unknown task": (["run", "synthetic/least-square", "--strategy", "pstar"], f"did you mean '{TASK}'"),
-    "unknown suite": (["run", "syntetic/least-squares", "--strategy", "pstar"], f"did you mean '{TASK}'"),
-    "unknown setting": (["run", TASK, "--strategy", "pstar", "--set", "trails=3"], "did you mean 'trials'"),
-    "bad setting": (["run", TASK, "--strategy", "pstar", "--set", "trials=many"], "trials=many"),
-    "setting without value": (["run", TASK, "--strategy", "pstar", "--set", "trials"], "key=value"),
+    "unknown task": (["run", "synthetic/logistc", "--strategy", "pstar"], "did you mean 'synthetic/logistic'"),
+    "unknown suite": (["run", "repay/synthetic", "--strategy", "pstar"], f"did you mean '{TASK}'"),
+    "unknown setting": (["run", TASK, "--strategy", "pstar", "--set", "updats=3"], "did you mean 'updates'"),
+    "bad setting": (["run", TASK, "--strategy", "pstar", "--set", "updates=many"], "updates=many"),
+    "setting without value": (["run", TASK, "--strategy", "pstar", "--set", "updates"], "key=value"),
     "alpha": (["run", TASK, "--strategy", "smoothed:alpha=2"], "alpha=2"),
     "sigma2": (["run", TASK, "--strategy", "noisy:sigma2=-1"], "sigma2=-1"),
     "draws of none": (["sweep", "smoke", "--strategy", "none:draws=0.5"], "pps:inner=uniform,draws=0.5"),

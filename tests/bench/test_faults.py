@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from faults import costaware, plugin, started, sweep_file
+from faults import TASK, costaware, plugin, started, sweep_file
 
 from bench import records
 
@@ -23,7 +23,7 @@ FAULTS = {
     "exits": ("os._exit(3)", "killed", "exit code 3"),
     "dies": ("os.kill(os.getpid(), signal.SIGKILL)", "killed", "ended by SIGKILL"),
     "crashes": ("os.kill(os.getpid(), signal.SIGSEGV)", "killed", "ended by SIGSEGV"),
-    "sleeps": ("time.sleep(600)", "timeout", "ran past its limit of 15 s"),
+    "sleeps": ("time.sleep(600)", "timeout", "ran past its limit of 9 s"),
 }
 
 
@@ -32,7 +32,9 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.Complet
     """A sweep in which everything goes wrong that can."""
     folder = tmp_path_factory.mktemp("faulty")
     files = [plugin(folder, name, act) for name, (act, _, _) in FAULTS.items()]
-    file = sweep_file(folder, ["sleeps", *FAULTS, "pstar"], extra="resources = { timeout_min = 0.25 }")
+    file = sweep_file(
+        folder, ["sleeps", *FAULTS, "pstar"], task=f"name = {TASK!r}\nresources = {{ timeout_min = 0.15 }}"
+    )
     words = [word for path in files for word in ("--plugin", path)]
     return costaware("sweep", file, *words, "--jobs", 2, "--out", folder, "--no-board"), folder / "small"
 
@@ -82,8 +84,8 @@ def test_status_names_the_failed(faulty: tuple[subprocess.CompletedProcess[str],
 
 def test_output_of_a_run_goes_to_its_log(tmp_path: Path) -> None:
     noisy = plugin(tmp_path, "noisy-one", "print('from python'); os.system('echo from a subprocess')")
-    words = ("--strategy", "noisy-one", "--plugin", noisy, "--set", "n=50", "--set", "dim=2", "--set", "trials=2")
-    done = costaware("run", "synthetic/least-squares", *words, "--out", tmp_path, "--json")
+    words = ("--strategy", "noisy-one", "--plugin", noisy)
+    done = costaware("run", TASK, *words, "--out", tmp_path, "--json")
     assert done.returncode == 0, done.stderr
     log = (Path(json.loads(done.stdout)["dir"]) / "log.txt").read_text()
     assert "from python" in log
@@ -117,7 +119,7 @@ def test_death_shows_although_a_child_keeps_the_pipe_open(tmp_path: Path) -> Non
     """A forked child inherits all descriptors of the worker: the worker's end of the pipe does not close with it."""
     act = "os.fork() == 0 and time.sleep(600); os.kill(os.getpid(), signal.SIGKILL)"
     forks = plugin(tmp_path, "forks", act)
-    words = ("--strategy", "forks", "--plugin", forks, "--set", "n=50", "--set", "dim=2", "--set", "trials=2")
-    done = costaware("run", "synthetic/least-squares", *words, "--out", tmp_path, "--json", timeout=60)
+    words = ("--strategy", "forks", "--plugin", forks)
+    done = costaware("run", TASK, *words, "--out", tmp_path, "--json", timeout=60)
     assert done.returncode == 1
     assert json.loads(done.stdout)["state"] == "killed"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from faults import SMALL, TASK, plugin
+from faults import plugin
 
 from bench import runner
 from bench.rundir import RunDir, Status
@@ -17,9 +17,13 @@ from bench.spec import specify
 from strategies import parse, registry
 from suites.task import Ledger, Metric, Point, Request, Task
 
+TASK = "synthetic/least-squares"
+SMALL = {"n": 100, "dim": 2, "trials": 8}
+BUDGET = 1e5  # two passes
+
 
 def prepared(folder: Path, method: str = "pstar") -> RunDir:
-    spec = specify(TASK, parse(method), settings=SMALL)
+    spec = specify(TASK, parse(method), budget=BUDGET, settings=SMALL)
     run = RunDir(folder / spec.run_id)
     run.prepare(spec)
     return run
