@@ -106,7 +106,9 @@ def _report(directory: Path, specs: list[RunSpec]) -> bool:
 
     found, own = survey(directory), {spec.run_id for spec in specs}
     kinds = Counter(found.kind(status) for run, (_, _, status) in found.runs.items() if run in own)
-    click.echo(f"{directory}: {len(own)} runs: " + ", ".join(f"{number} {kind}" for kind, number in kinds.items()))
+    click.echo(
+        f"records of {len(own)} runs in {directory}: " + ", ".join(f"{number} {kind}" for kind, number in kinds.items())
+    )
     reasons = Counter(status.why for _, _, status in found.runs.values() if status and status.state == "not run")
     for why, number in reasons.items():
         click.echo(f"  {number} not run: {why}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 from pathlib import Path
@@ -63,6 +64,7 @@ def test_plugin_appears_in_list_run_sweep_and_status(tmp_path: Path) -> None:
         "failed": [],
         "eta_s": 0.0,
     }
+    assert json.loads(costaware("status", tmp_path / "small", "--json", "--watch").stdout) == status
     board = json.loads((tmp_path / "small" / "site" / "leaderboard.json").read_text())
     assert "mine" in {row["method"] for row in board["rows"]}
     runs = [path.parent for path in (tmp_path / "small").glob("*/spec.json") if "mine" in path.read_text()]
@@ -70,6 +72,16 @@ def test_plugin_appears_in_list_run_sweep_and_status(tmp_path: Path) -> None:
     assert log.returncode == 0
     assert "mine" in log.stdout
     assert "again: costaware run" in log.stdout
+
+
+@pytest.mark.skipif(importlib.util.find_spec("verl") is not None, reason="verl is installed: nothing is missing")
+def test_cell_whose_extra_is_missing_says_what_to_install(tmp_path: Path) -> None:
+    done = costaware("sweep", sweep_file(tmp_path, ["pstar"], task='name = "verl/grpo@tiny"'), "--out", tmp_path)
+    assert done.returncode == 0
+    assert "3 not run: install costaware-bench[verl]" in done.stdout
+    single = costaware("run", "verl/grpo@tiny", "--strategy", "pstar", "--out", tmp_path)
+    assert single.returncode == 1
+    assert "not run: install costaware-bench[verl]" in single.stdout
 
 
 def test_dry_run_writes_nothing(tmp_path: Path) -> None:
