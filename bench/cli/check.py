@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.cli import FAILED, options
-from strategies.errors import WrongUse
 
 if TYPE_CHECKING:
     from strategies.conformance import Check
@@ -34,6 +33,8 @@ def command(name: str | None, files: tuple[Path, ...], as_json: bool) -> None:
     NAME may be a whole spec: `pps:design=poisson`. Prints a line per property; exit code 1 if one fails or a file does
     not load. --json prints an object, or a list of them where files register several strategies.
     """
+    from strategies import WrongUse
+
     if name is None and not files:
         raise WrongUse("check what? name a strategy (`costaware list`) or give --plugin FILE")
     reports = _reports(name, files)
@@ -49,7 +50,7 @@ def command(name: str | None, files: tuple[Path, ...], as_json: bool) -> None:
 
 def _reports(name: str | None, files: tuple[Path, ...]) -> list[tuple[str, list[Check]]]:
     """(method, its checks) of all that is asked for; a file that does not load fails the property `loads`."""
-    from strategies import conformance, registry
+    from strategies import WrongUse, conformance, registry
     from strategies.method import parse
 
     methods, unloaded = [], []

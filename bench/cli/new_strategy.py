@@ -6,15 +6,13 @@ from pathlib import Path
 
 import click
 
-from strategies.errors import WrongUse
-
 
 @click.command("new-strategy")
 @click.argument("name")
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Where to; default: NAME.py, '-' as '_'.")
 def command(name: str, out: Path | None) -> None:
     """Write a commented strategy file that passes `costaware check`, to be changed into your own."""
-    from strategies import scaffold
+    from strategies import WrongUse, scaffold
 
     text = scaffold.source(name)
     file = out or Path(name.replace("-", "_") + ".py")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from faults import TASK, costaware, plugin, sweep_file
+from faults import ROOT, TASK, costaware, plugin, sweep_file
 
 
 def test_list_has_its_keys() -> None:
@@ -98,6 +100,14 @@ def test_debug_runs_in_this_process(tmp_path: Path) -> None:
     done = costaware("run", TASK, *words, env={**os.environ, "COSTAWARE_TEST": "here"})
     assert done.returncode == 0, done.stderr
     assert "in process here" in done.stdout
+
+
+def test_help_loads_nothing_heavy() -> None:
+    """It lists every command, so none of their modules may import NumPy or more at its top."""
+    code = "import sys; from bench.cli import cli; cli.main(['--help'], standalone_mode=False); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "sweep" in done.stdout
+    assert not {"numpy", "torch", "pandas", "rich", "scipy"} & set(done.stdout.split())
 
 
 def test_version() -> None:
