@@ -135,10 +135,21 @@ def _dress(ax: Axes, race: Race, axis: str, first: bool) -> None:
         ax.set_xscale("log")
         ax.set_yscale("log")
         ax.grid(which="minor", visible=False)
+        ax.set_xlim(left=_takeoff(ax))
     else:
         ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
         ax.xaxis.set_major_formatter(EngFormatter(sep=""))
     sns.despine(ax=ax)
+
+
+def _takeoff(ax: Axes) -> float | None:
+    """Where the first curve has left its start by 2% of its range on a log scale: nothing happens to the left of it."""
+    found = []
+    for line in ax.lines:
+        x, y = np.asarray(line.get_xdata(), dtype=np.float64), np.log(np.asarray(line.get_ydata(), dtype=np.float64))
+        moved = x[(np.abs(y - y[0]) > 0.02 * np.ptp(y)) & (x > 0)]
+        found += moved[:1].tolist()
+    return min(found, default=None)
 
 
 def _noise_band(ax: Axes, rows: Sequence[Row]) -> None:

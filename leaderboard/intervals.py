@@ -9,7 +9,7 @@ from leaderboard.curves import Floats
 from leaderboard.stats import Interval, savings
 
 ALPHA = 0.05
-RESAMPLES = 4999
+RESAMPLES = 1999
 
 
 def t_interval(d: Floats, alpha: float = ALPHA) -> Interval:

@@ -27,7 +27,7 @@ def measured(race: Race, planned: Mapping[Entry, Row], delta: float) -> dict[Ent
     ranks = tiers.tiers(certain, (race.baseline or "", 0), shades) if len(certain) > 1 else {}
     by_axis = _by_axis(race)
     for entry, row in rows.items():
-        row = replace(row, note=_note(race, entry, compared), **_peak(race, entry, delta))
+        row = replace(row, note=row.note or _note(race, entry, compared), **_peak(race, entry, delta))
         if entry in compared:
             row = replace(row, **_saving(race, compared[entry], is_baseline=row.is_baseline))
             axes = {axis: savings[entry] for axis, savings in by_axis.items() if entry in savings}

@@ -21,6 +21,7 @@ from leaderboard.row import Row
 from leaderboard.svg import slug
 from leaderboard.verdict import estimate, percent, verdict
 
+OPEN = ("running", "missing")  # states that a later look may find finished
 MOST_RUNS = 2000  # listed one by one on the page; runs.csv always has them all
 
 
@@ -107,9 +108,14 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters |= {"percent": percent, "estimate": estimate, "figure": _figure}
+    environment.filters |= {"percent": percent, "estimate": estimate, "figure": _figure, "tone": _tone}
     environment.globals["slug"] = slug
     return environment
+
+
+def _tone(state: str) -> str:
+    """Colour of a state: finished, still open, gone wrong."""
+    return "ok" if state == "ok" else "open" if state in OPEN else "bad"
 
 
 def _figure(value: Any) -> str:

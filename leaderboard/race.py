@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 import pandas as pd
@@ -56,6 +56,7 @@ class Race:
     series: Mapping[Entry, Mapping[int, Series]]  # entry -> seed -> evaluations
     trials: Mapping[str, pd.DataFrame]  # run -> trials of this metric; empty where seeds are the replicates
     _curves: dict[tuple[Entry, str], dict[int, Curve]] = field(default_factory=dict)
+    _ratios: dict[str, dict[Entry, Ratios]] = field(default_factory=dict)
 
     def curves(self, entry: Entry, axis: str) -> dict[int, Curve]:
         """seed -> curve, without the runs that have none; made once, as every figure and statistic starts here."""
@@ -81,6 +82,12 @@ class Race:
 
     def ratios(self, axis: str = "backward") -> dict[Entry, Ratios]:
         """Log cost ratios to the baseline for each entry with at least one pair; the baseline's own are 0."""
+        key = TRIAL_COLUMN[axis] if self.trials else axis
+        if key not in self._ratios:
+            self._ratios[key] = self._compare(axis)
+        return self._ratios[key]
+
+    def _compare(self, axis: str) -> dict[Entry, Ratios]:
         if self.levels is None or self.baseline is None:
             return {}
         arms = {entry: self.arm(entry, axis) for entry in self.series}
@@ -112,19 +119,19 @@ def _widely_reached(arm: Arm) -> Arm:
     return replace(arm, cost=np.where(np.isfinite(arm.cost).mean(axis=0) >= WIDELY, arm.cost, np.nan))
 
 
-def trial_costs(trials: pd.DataFrame, column: str, scale: Scale, levels: Floats) -> tuple[np.ndarray, Floats]:
+def trial_costs(trials: pd.DataFrame, name: str, scale: Scale, levels: Floats) -> tuple[np.ndarray, Floats]:
     """Trial numbers (n,) and the cost (n, L) at which each first reaches each level; NaN = never.
 
     The records hold costs on a fixed grid of levels; in between they are linear on the metric's scale.
     """
-    table = trials.pivot(index="trial", columns="level", values=column)
-    grid = scale.progress(table.columns.to_numpy())
-    order = np.argsort(grid)
-    grid, cost = grid[order], table.to_numpy(dtype=np.float64)[:, order]
-    right = np.clip(np.searchsorted(grid, levels, side="left"), 1, len(grid) - 1)
-    share = np.clip((levels - grid[right - 1]) / (grid[right] - grid[right - 1]), 0.0, None)
+    number, row = np.unique(trials["trial"].to_numpy(), return_inverse=True)
+    level, column = np.unique(scale.progress(trials["level"].to_numpy()), return_inverse=True)
+    cost = np.full((len(number), len(level)), np.nan)
+    cost[row, column] = trials[name].to_numpy(dtype=np.float64)
+    right = np.clip(np.searchsorted(level, levels, side="left"), 1, len(level) - 1)
+    share = np.clip((levels - level[right - 1]) / (level[right] - level[right - 1]), 0.0, None)
     exact = np.where(share == 0, cost[:, right - 1], (1 - share) * cost[:, right - 1] + share * cost[:, right])
-    return table.index.to_numpy(dtype=np.int64), np.where(share > 1, np.nan, exact)
+    return number.astype(np.int64), np.where(share > 1, np.nan, exact)
 
 
 def races(records: Records) -> Iterator[Race]:
@@ -133,30 +140,34 @@ def races(records: Records) -> Iterator[Race]:
     series = _series(records.points, set(finished["run"]))
     for task, runs in finished.groupby("task", sort=False):
         declared = {name: reading for metrics in runs["metrics"] for name, reading in metrics.items()}
+        read = cache(records.trials)  # one file has the trials of all metrics
         for metric, reading in declared.items():
-            yield _race(records, str(task), metric, Scale.of(reading), runs, series)
+            found = _entries(runs, metric, series)
+            baseline = records.baselines.get(str(task))
+            named = baseline if (baseline, 0) in found else None
+            yield Race(str(task), metric, Scale.of(reading), named, found, _trials(read, metric, found))
 
 
-def _race(
-    records: Records, task: str, metric: str, scale: Scale, runs: pd.DataFrame, series: Mapping[tuple[str, str], Series]
-) -> Race:
+def _entries(
+    runs: pd.DataFrame, metric: str, series: Mapping[tuple[str, str], Series]
+) -> dict[Entry, dict[int, Series]]:
     found: dict[Entry, dict[int, Series]] = {}
     for run, method, repeat, seed in zip(runs["run"], runs["method"], runs["repeat"], runs["seed"], strict=True):
         if (run, metric) in series:
             found.setdefault((method, int(repeat)), {})[int(seed)] = series[run, metric]
-    baseline = records.baselines.get(task)
-    named = baseline if (baseline, 0) in found else None
-    return Race(task, metric, scale, named, found, _trials(records, metric, found))
+    return found
 
 
-def _trials(records: Records, metric: str, series: Mapping[Entry, Mapping[int, Series]]) -> dict[str, pd.DataFrame]:
+def _trials(
+    read: Callable[[str], pd.DataFrame | None], metric: str, series: Mapping[Entry, Mapping[int, Series]]
+) -> dict[str, pd.DataFrame]:
     """run -> its trials of the metric, for all runs or, where one lacks them, for none."""
     found: dict[str, pd.DataFrame] = {}
     for each in (series for seeds in series.values() for series in seeds.values()):
-        trials = records.trials(each.run) if np.nanmax(each.n, initial=1) > 1 else None
+        trials = read(each.run) if np.nanmax(each.n, initial=1) > 1 else None
         if trials is None or not (trials["metric"] == metric).any():
             return {}
-        found[each.run] = trials[trials["metric"] == metric]
+        found[each.run] = trials.loc[trials["metric"] == metric, ["trial", "level", *set(TRIAL_COLUMN.values())]]
     return found
 
 
