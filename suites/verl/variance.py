@@ -7,7 +7,6 @@ all methods are compared at the same number of draws an update.
 
 from __future__ import annotations
 
-import csv
 import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from suites.verl.diagnostics import Noise
     from suites.verl.model import Qwen3
 
-TABLE = "variance.csv"
 POLICIES = ("start", "late")
 OTHERS = ("none", "nonzero", "uniform", "inverse-sqrt-cost", "variance", "smoothed", "pps:inner=variance,draws=0.25")
 DESIGNS = ("pstar:proxy={}", "pps:proxy={},design=poisson,draws=0.25", "pps:proxy={},draws=0.25")
@@ -46,9 +44,9 @@ class Fixed:
 
 
 class VarianceTable(Task):
-    """Two Points: the method's relative variance times tokens at `start` and `late`.
+    """An evaluation each at `start` and `late`: the method's relative variance times tokens.
 
-    The diagnostics hold the same number for every design and proxy, by spec; `variance.csv` has the parts as well.
+    Before it come Points that boards leave aside (phase `train`), with the same number for every design and proxy.
     """
 
     def __init__(self, name: str, world: World, stage: Stage, study: Study) -> None:
@@ -56,20 +54,15 @@ class VarianceTable(Task):
         self.metrics = {f"variance_tokens/{policy}": Metric("down", "log") for policy in POLICIES}
 
     def run(self, request: Request) -> Iterator[Point]:
-        rows = []
         for step, name in enumerate(POLICIES):
             policy = late(self.world, self.stage) if name == "late" else warm_start(self.world)
             pools = self._pools(policy, request)
-            table = {str(method): self._noise(method, pools, request) for method in _methods(request.method)}
-            rows += [{"policy": name, "method": spec, **asdict(noise)} for spec, noise in table.items()]
-            own = table[str(request.method)]
-            shown: dict[str, float | None] = {spec: noise.product for spec, noise in table.items()}
-            shown |= asdict(own) | _proxy_quality(pools)
+            for method in _methods():
+                noise = self._noise(method, pools, request)
+                yield Point(step, "train", f"{name}/{method}", noise.product, Ledger(), diagnostics=asdict(noise))
+            own = self._noise(request.method, pools, request)
+            shown = asdict(own) | _proxy_quality(pools)
             yield Point(step, "eval", f"variance_tokens/{name}", own.product, Ledger(), diagnostics=shown)
-        with (request.workdir / TABLE).open("w", newline="") as file:
-            writer = csv.DictWriter(file, rows[0])
-            writer.writeheader()
-            writer.writerows(rows)
 
     def _pools(self, policy: Qwen3, request: Request) -> list[Fixed]:
         from suites.verl import gradients
@@ -120,10 +113,10 @@ def late(world: World, stage: Stage) -> Qwen3:
     return cached(f"late-{world.chain.name}-{fingerprint(world, asdict(stage))}", world, train)
 
 
-def _methods(own: Method) -> list[Method]:
-    """The table's rows: every design under every proxy, the rules that need none, and the one that was asked for."""
+def _methods() -> list[Method]:
+    """The table's rows: the rules without a proxy or with the paper's, and every design under every proxy."""
     specs = [*OTHERS, *(design.format(proxy.name) for design in DESIGNS for proxy in proxies.entries())]
-    return list({str(method): method for method in [*map(parse, specs), own]}.values())
+    return [parse(spec) for spec in specs]
 
 
 def _proxy_quality(pools: list[Fixed]) -> dict[str, float | None]:
