@@ -85,15 +85,14 @@ class Sgd:
     def advance(self, indices: Tensor, weights: Tensor) -> None:
         """Take len(indices) steps with (steps, trials) components and importance weights."""
         p, bounded = self.problem, self.problem.radius < float("inf")
-        scaled = (weights * self._rate).to(self.x.dtype)
-        targets, squares = at(p.targets, indices), at(p.squares, indices)
+        dtype = self.x.dtype
+        scaled = (weights * self._rate).to(dtype)
+        squares = at(p.squares, indices)
         slopes = torch.empty_like(scaled)  # of the loss, times weight and rate
         norms = self.x.square().sum(1)
         self._part.zero_()
-        shorter = squares.to(self.x.dtype)
-        for i, w, b, square, slope in zip(
-            *(a.unbind() for a in (indices, scaled, targets, shorter, slopes)), strict=True
-        ):
+        columns = indices, scaled, at(p.targets, indices), squares.to(dtype), slopes
+        for i, w, b, square, slope in zip(*(column.unbind() for column in columns), strict=True):
             self.steps += 1
             eta = self.steps**-self._power
             self._part.add_(self.x)
