@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from strategies.errors import unknown
+from strategies.errors import WrongUse, unknown
 from suites.task import MissingExtra, Task, TaskInfo, configured
 from suites.verl.settings import DEFAULT_PRESET, PRESETS, Study
 
@@ -21,6 +21,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "cispo": {"loss": "cispo", "clip_ratio_low": 1.0, "clip_ratio_high": 4.0},
 }
 SETTINGS["cispo+zvf"] = SETTINGS["cispo"] | SETTINGS["grpo+zvf"]
+NAMED = frozenset({"loss", "zvf"})  # what the name says can't be set to something else
 DOCS = {
     "grpo": "GRPO (arXiv 2402.03300): verl's group advantages and clipped loss",
     "grpo+zvf": "GRPO with zero-variance groups dropped and resampled (DAPO, arXiv 2503.14476)",
@@ -53,6 +54,9 @@ def make(name: str, settings: Mapping[str, Any]) -> Task:
     setting, _, preset = name.removeprefix("verl/").partition("@")
     if setting not in SETTINGS or preset not in ("", *PRESETS):
         raise unknown("task", name, [info.name for info in infos()])
+    named = NAMED.intersection(settings)
+    if named:
+        raise WrongUse(f"{name}: {min(named)} is part of the task's name; known: {', '.join(SETTINGS)}")
     world, stage = PRESETS[preset or DEFAULT_PRESET]
     stage = configured(replace(stage, **SETTINGS[setting]), settings, name)
     _need_verl()

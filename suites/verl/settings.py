@@ -6,6 +6,7 @@ Light to import: no torch, no verl.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import inf
 from typing import get_args
 
 from strategies.errors import WrongUse, unknown
@@ -46,6 +47,12 @@ class World:
     chain: Chain = field(default_factory=Chain)
     model: ModelConfig = field(default_factory=ModelConfig)
     warm_start: WarmStart = field(default_factory=WarmStart)
+
+
+POSITIVE = (
+    *("train_batch_size", "ppo_mini_batch_size", "max_prompt_ratio", "micro_batch_tokens"),
+    *("lr", "grad_clip", "budget", "evaluations", "eval_n"),
+)
 
 
 @dataclass(frozen=True)
@@ -95,9 +102,9 @@ class Stage:
         for name, known in choices.items():
             if getattr(self, name) not in known:
                 raise unknown(f"value of {name}", str(getattr(self, name)), known)
-        for name in ("train_batch_size", "ppo_mini_batch_size", "max_prompt_ratio", "evaluations", "eval_n", "budget"):
-            if not getattr(self, name) > 0:
-                raise WrongUse(f"{name}={getattr(self, name):g}: must be > 0")
+        for name in POSITIVE:
+            if not 0 < getattr(self, name) < inf:
+                raise WrongUse(f"{name}={getattr(self, name):g}: must be finite and > 0")
         if self.train_batch_size % self.ppo_mini_batch_size:
             raise WrongUse(
                 f"ppo_mini_batch_size={self.ppo_mini_batch_size}: must divide train_batch_size={self.train_batch_size}"
