@@ -94,16 +94,16 @@ def test_output_of_a_run_goes_to_its_log(tmp_path: Path) -> None:
 
 def test_killed_worker_costs_its_own_run_only(tmp_path: Path) -> None:
     """kill -9 from outside, as the kernel does when memory is short."""
-    note = tmp_path / "pid"
-    waits = plugin(tmp_path, "waits", f"open({str(note)!r}, 'w').write(str(os.getpid())); time.sleep(600)")
+    notes = tmp_path / "pids"  # one file a worker: two runs wait at the same time
+    notes.mkdir()
+    waits = plugin(tmp_path, "waits", f"open({str(notes)!r} + f'/{{os.getpid()}}', 'w').close(); time.sleep(600)")
     process = started("sweep", sweep_file(tmp_path, ["waits", "pstar"], seeds=2), "--plugin", waits, "--out", tmp_path,
                       "--no-board")  # fmt: skip
     killed: set[str] = set()
     while process.poll() is None:
-        text = note.read_text() if note.exists() else ""
-        if text and text not in killed:
-            killed.add(text)
-            os.kill(int(text), signal.SIGKILL)
+        for worker in {path.name for path in notes.iterdir()} - killed:
+            killed.add(worker)
+            os.kill(int(worker), signal.SIGKILL)
         time.sleep(0.05)
     assert process.returncode == 1
     runs = records.load([tmp_path / "small"]).runs
