@@ -129,7 +129,7 @@ TINY = World(
 FULL = World(
     Chain("chain-mix", operators="+-*", modulus=100),
     ModelConfig(96, 3, 6, 288),
-    WarmStart(steps=4000, batch=64, lr=5e-3),
+    WarmStart(steps=2400, lr=6e-3),
 )
 
 PRESETS: dict[str, tuple[World, Stage]] = {
