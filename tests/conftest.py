@@ -1,44 +1,56 @@
 """What the tests share: the optional parts of the machine, each with a reason where it is missing.
 
-COSTAWARE_NO_SKIP (comma-separated, e.g. `verl,shared_data`) turns those skips into failures: continuous integration
-sets it, so that a broken installation can't pass as a skip.
+COSTAWARE_NO_SKIP (comma-separated, e.g. `verl,shared_data`) makes a missing part an error: continuous integration sets
+it, so that a broken installation can't pass as a skip.
 """
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED_DATA = ROOT.parent / "shared" / "data"
-NEEDS = {
-    "verl": (
-        lambda: importlib.util.find_spec("verl") is not None,
-        "verl is not installed: install costaware-bench[verl]",
-    ),
+
+
+def _imports(name: str) -> Callable[[], bool]:
+    def present() -> bool:
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            return False
+        return True
+
+    return present
+
+
+PARTS = {
+    "verl": (_imports("verl"), "verl is not installed: install costaware-bench[verl]"),
     "shared_data": (SHARED_DATA.is_dir, "the rollout logs of ../shared/data are not on this machine"),
 }
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    for name, (_, reason) in NEEDS.items():
+    for name, (_, reason) in PARTS.items():
         config.addinivalue_line("markers", f"{name}: skipped where {reason}")
+    for name in filter(None, os.environ.get("COSTAWARE_NO_SKIP", "").split(",")):
+        if name not in PARTS:
+            raise pytest.UsageError(f"COSTAWARE_NO_SKIP names {name!r}; known: {sorted(PARTS)}")
+        present, reason = PARTS[name]
+        if not present():
+            raise pytest.UsageError(f"COSTAWARE_NO_SKIP asks for the tests of {name}, but {reason}")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    required = set(filter(None, os.environ.get("COSTAWARE_NO_SKIP", "").split(",")))
-    if unknown := required - set(NEEDS):
-        raise pytest.UsageError(f"COSTAWARE_NO_SKIP names {sorted(unknown)}; known: {sorted(NEEDS)}")
-    for name, (present, reason) in NEEDS.items():
-        if not present():
-            for item in items:
-                if item.get_closest_marker(name):
-                    if name in required:
-                        raise pytest.UsageError(f"{reason}, and COSTAWARE_NO_SKIP asks for its tests")
-                    item.add_marker(pytest.mark.skip(reason=reason))
+    for name, (present, reason) in PARTS.items():
+        marked = [item for item in items if item.get_closest_marker(name)]
+        if marked and not present():
+            for item in marked:
+                item.add_marker(pytest.mark.skip(reason=reason))
 
 
 @pytest.fixture
