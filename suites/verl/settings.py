@@ -135,6 +135,6 @@ FULL = World(
 PRESETS: dict[str, tuple[World, Stage]] = {
     "tiny": (TINY, Stage(train_batch_size=16, ppo_mini_batch_size=4, lr=7e-4, budget=100_000, eval_prompts=256)),
     "small": (SMALL, Stage()),
-    "full": (FULL, Stage(train_batch_size=64, ppo_mini_batch_size=16, budget=4_000_000)),
+    "full": (FULL, Stage(train_batch_size=64, ppo_mini_batch_size=16, budget=1_500_000)),
 }
 DEFAULT_PRESET = "small"
