@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import threading
 from collections.abc import Generator, Iterable, Iterator
@@ -16,6 +17,7 @@ from bench.rundir import GONE, RunDir
 from bench.runner import execute, mark
 from bench.spec import RunSpec
 from bench.sweep import Resources
+from suites import task as suites
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ def launch(directory: Path, runs: Iterable[tuple[RunSpec, Resources]], backend: 
     installation, a full disk, a node) can't be told from what was not.
     """
     jobs, done = [], 0
+    worlds: dict[str, RunSpec] = {}
     for spec, limits in runs:
         run = RunDir(directory / spec.run_id)
         status = run.recorded_status()
@@ -55,7 +58,11 @@ def launch(directory: Path, runs: Iterable[tuple[RunSpec, Resources]], backend: 
             done += 1
             continue
         run.prepare(spec)
+        worlds[json.dumps([spec.task, dict(spec.settings)])] = spec
         jobs.append(Job(run.path, limits.timeout_min and 60 * limits.timeout_min))
+    for spec in worlds.values():
+        with suppress(Exception):  # what can't be made here is recorded, with its cause, by the runs that need it
+            suites.make(spec.task, spec.settings).prepare()
     with _terminable(), Display(done + len(jobs)) as display:
         progress = Progress(display, done, jobs)
         try:

@@ -100,6 +100,12 @@ class Task(ABC):
     def check(self, method: Method) -> None:
         """Raise WrongUse, before anything starts, where this task can't mean anything with `method`."""
 
+    def prepare(self) -> None:
+        """Make what all runs of this world on a machine start from (a warm start), if it isn't there; with progress.
+
+        Called once before the runs, where a user sees it. A run makes for itself what it finds missing.
+        """
+
     def recorded(self, workdir: Path) -> int:
         """How many Points a run continued from `workdir` has on record already; 0 starts over (the default)."""
         return 0

@@ -30,6 +30,9 @@ class PolicyOptimization(Task):
     def check(self, method: Method) -> None:
         refuse(method, self.stage.loss_agg_mode, self.stage.entropy_coeff, self.stage.kl_loss_coef)
 
+    def prepare(self) -> None:
+        warm_start(self.world)
+
     def recorded(self, workdir: Path) -> int:
         return checkpoint.recorded(workdir)
 

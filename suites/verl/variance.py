@@ -53,6 +53,9 @@ class VarianceTable(Task):
         self.name, self.world, self.stage, self.study = name, world, stage, study
         self.metrics = {f"variance_tokens/{policy}": Metric("down", "log") for policy in POLICIES}
 
+    def prepare(self) -> None:
+        late(self.world, self.stage)  # which starts from the other
+
     def run(self, request: Request) -> Iterator[Point]:
         for step, name in enumerate(POLICIES):
             policy = late(self.world, self.stage) if name == "late" else warm_start(self.world)
