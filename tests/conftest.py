@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -35,6 +36,8 @@ PARTS = {
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A shell that starts us in the background has Ctrl-C ignored, and the programs that tests interrupt inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for name, (_, reason) in PARTS.items():
         config.addinivalue_line("markers", f"{name}: skipped where {reason}")
     for name in filter(None, os.environ.get("COSTAWARE_NO_SKIP", "").split(",")):
