@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -20,9 +21,9 @@ def points_written(directory: Path) -> int:
     return sum(file.read_bytes().count(b"\n") for file in directory.glob("*/points.jsonl"))
 
 
-def wait_for_points(process: subprocess.Popen[bytes], directory: Path, number: int) -> None:
+def wait_until(condition: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
     until = time.monotonic() + 60
-    while points_written(directory) < number:
+    while not condition():
         assert process.poll() is None, "the sweep ended before it could be killed"
         assert time.monotonic() < until
         time.sleep(0.005)
@@ -89,7 +90,7 @@ def test_killed_sweep_goes_on(
     directory = tmp_path / "small"
     while not (directory / "sweep.json").exists():
         time.sleep(0.01)
-    wait_for_points(process, directory, after_points)
+    wait_until(lambda: points_written(directory) >= after_points, process)
     (os.killpg if whole_group else os.kill)(process.pid, signal.SIGKILL)
     process.wait()
     wait_for_silence(directory)
@@ -126,7 +127,7 @@ def test_interrupt_leaves_a_resumable_directory_and_no_processes(
     go, words = waiting
     directory = tmp_path / "small"
     process = started(*words)
-    wait_for_points(process, directory, 3)  # all but the one that waits
+    wait_until(lambda: len(ok_runs(directory)) == 3, process)  # all but the one that waits
     os.killpg(process.pid, end)
     assert process.wait(timeout=20) == 130
     assert processes_on(directory) == []
@@ -145,7 +146,7 @@ def test_interrupt_leaves_a_resumable_directory_and_no_processes(
 def test_one_command_at_a_time(waiting: tuple[Path, list[str | Path]], tmp_path: Path) -> None:
     go, words = waiting
     first = started(*words)
-    wait_for_points(first, tmp_path / "small", 3)
+    wait_until(lambda: len(ok_runs(tmp_path / "small")) == 3, first)
     second = costaware(*words)
     assert second.returncode == 2
     assert "another command works on it" in second.stderr
