@@ -166,11 +166,6 @@ def _forget(origin: str) -> None:
     _plugins.pop(origin, None)
 
 
-def note_broken(origin: str, why: str) -> None:
-    """Record a plugin that could not be loaded, for `costaware list`."""
-    _broken.append(Broken(origin, why))
-
-
 def entries() -> list[Entry]:
     """Every registered strategy, by name."""
     _load_installed()
