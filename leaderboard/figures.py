@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,19 +26,19 @@ class Figures:
 
     looks: Mapping[str, Look]
 
-    def look(self, race: Race, entry: Entry) -> Look:
-        if entry[0] != race.baseline:
+    def look(self, baseline: str | None, entry: Entry) -> Look:
+        if entry[0] != baseline:
             return self.looks[entry[0]]
         return CONTROL if entry[1] else BASELINE
 
-    def curves(self, race: Race, axes: Sequence[str]) -> Figure:
+    def curves(self, race: Race, axes: Sequence[str], shown: Collection[Entry]) -> Figure:
         """Metric against each axis: mean over runs, with bands (sd over seeds) or bars (sd over a run's trials)."""
         with drawing():
             figure = Figure(figsize=(5.1 * len(axes) + 1.9, 3.5), layout="constrained")
             for i, axis in enumerate(axes):
                 ax = figure.add_subplot(1, len(axes), i + 1)
-                for k, entry in enumerate(_baseline_last(race)):
-                    _curve(ax, race, entry, axis, self.look(race, entry), k)
+                for k, entry in enumerate(entry for entry in _baseline_last(race) if entry in shown):
+                    _curve(ax, race, entry, axis, self.look(race.baseline, entry), k)
                 _dress(ax, race, axis, first=i == 0)
             handles, labels = figure.axes[0].get_legend_handles_labels()
             figure.legend(handles, labels, loc="outside right upper")
@@ -51,7 +51,7 @@ class Figures:
             ax = figure.add_subplot()
             for row in rows:
                 if row.by_level and not row.is_baseline:
-                    _levels(ax, row, self.look(race, (row.method, int(row.aa))))
+                    _levels(ax, row, self.look(race.baseline, (row.method, int(row.aa))))
             ax.axhline(0, color=INK, lw=1)
             ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
             ax.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))

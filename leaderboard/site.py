@@ -1,4 +1,4 @@
-"""Everything that `costaware leaderboard` writes: the page, the rows as JSON and CSV, the figures as SVG and PDF."""
+"""Everything that `costaware leaderboard` writes: pages, rows as JSON and CSV, raw points, figures as SVG and PDF."""
 
 from __future__ import annotations
 
@@ -8,16 +8,23 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from matplotlib.figure import Figure
 
 from bench.records import load
 from leaderboard.board import Board, board
+from leaderboard.cell_page import cell_pages
+from leaderboard.charts import entry_of
+from leaderboard.claims import claims
 from leaderboard.figures import Figures, forest
 from leaderboard.page import render
+from leaderboard.pages import Pages, cell_file, install_library, seal, task_file
 from leaderboard.race import Race
 from leaderboard.row import Row
+from leaderboard.sections import Section, drawn, sections
 from leaderboard.style import looks
 from leaderboard.svg import save, slug
+from leaderboard.task_page import render_task
 
 RUN_COLUMNS = [
     "run",
@@ -59,10 +66,46 @@ def build(dirs: Iterable[str | Path], out: Path, progress: Progress = _silent) -
     (out / "leaderboard.json").write_text(json.dumps(tree, indent=1, allow_nan=False, ensure_ascii=False) + "\n")
     write_csv(out / "leaderboard.csv", tree["rows"])
     made.records.runs[RUN_COLUMNS].to_csv(out / "runs.csv", index=False)
+    write_points(out / "points.parquet", made.records.points)
     figures = draw(made, out / "figures", progress)
-    progress(0.95, "writing the page")
-    (out / "index.html").write_text(render(made, figures, out))
+    write_pages(made, sections(made.rows, figures), out, progress)
     return made
+
+
+def write_pages(made: Board, every: Sequence[Section], out: Path, progress: Progress = _silent) -> None:
+    """index.html, tasks/ and cells/ with a page a (task, method), and the library that draws their charts."""
+    runs, points = made.records.runs, made.records.points
+    columns = (runs[name] for name in ("run", "task", "method", "repeat"))
+    cells = {run: cell_file(task, method, int(repeat)) for run, task, method, repeat in zip(*columns, strict=True)}
+    quoted = ((out / name).read_text() for name in ("leaderboard.json", "runs.csv"))
+    pages = Pages(seal(*quoted), cells)
+    said = claims(made.rows, list(made.races.values()))
+    progress(0.75, "writing the pages")
+    install_library(out)
+    (out / "index.html").write_text(render(made, every, said, pages), encoding="utf-8")
+    figures = Figures(looks(row.method for row in made.rows))
+    of_task = dict(iter(points.groupby("task", sort=False)))
+    for task, group in runs.groupby("task", sort=False):
+        races = [race for (name, _), race in made.races.items() if name == task]
+        own = [section for section in every if section.task == task]
+        drawn_as = {entry_of(row): figures.look(row.baseline, entry_of(row)) for part in own for row in part.rows}
+        about = [claim for claim in said if claim.task.startswith(f"{task},")]
+        text = render_task(str(task), own, races, group, of_task.get(task, points[:0]), drawn_as, about, pages)
+        _write(out / task_file(str(task)), text)
+    progress(0.85, "writing the pages of runs")
+    for file, text in cell_pages(made, pages, out / "cells"):
+        _write(out / file, text)
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def write_points(path: Path, points: pd.DataFrame) -> None:
+    """Every measurement as a row; runs.csv has the rest by `run`. Diagnostics are JSON text, or empty."""
+    table = points.assign(diagnostics=[json.dumps(each) if each else "" for each in points["diagnostics"]])
+    table.to_parquet(path, index=False)
 
 
 def draw(made: Board, folder: Path, progress: Progress = _silent) -> dict[tuple[str, str | None], dict[str, str]]:
@@ -83,9 +126,11 @@ def draw(made: Board, folder: Path, progress: Progress = _silent) -> dict[tuple[
 
 def _figures(figures: Figures, race: Race, rows: Sequence[Row]) -> dict[str, Figure]:
     tokens = "backward" if "backward" in race.axes else "step"
-    made = {"curves": figures.curves(race, list(dict.fromkeys((tokens, "step"))))}
+    shown = drawn(rows)
+    made = {"curves": figures.curves(race, list(dict.fromkeys((tokens, "step"))), shown)}
     if any(row.saving is not None and not row.is_baseline for row in rows):
-        made |= {"forest": forest(rows), "levels": figures.levels(race, rows)}
+        few = [row for row in rows if (row.method, int(row.aa)) in shown]
+        made |= {"forest": forest(rows), "levels": figures.levels(race, few)}
     return made
 
 

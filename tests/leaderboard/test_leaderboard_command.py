@@ -27,7 +27,8 @@ def test_writes_the_site(sweep: Any, racers: Racers, tmp_path: Path, capsys: pyt
     assert run("leaderboard", sweep.write(), "--out", tmp_path / "site") == 0
     assert "2 rows from 2 of 2 runs" in capsys.readouterr().out
     names = {path.name for path in (tmp_path / "site").iterdir()}
-    assert names == {"index.html", "leaderboard.json", "leaderboard.csv", "runs.csv", "figures"}
+    files = {"index.html", "leaderboard.json", "leaderboard.csv", "runs.csv", "points.parquet"}
+    assert names == files | {"figures", "tasks", "cells", "assets"}
 
 
 def test_json_goes_to_stdout_alone(sweep: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

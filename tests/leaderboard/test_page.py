@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ import pytest
 from leaderboard.site import build
 from leaderboard.svg import slug
 
-HOSTILE = ['<script>alert("x")</script>', "a'b\"c&d", "../../etc/passwd", "größe→模型$x$", "n" * 200]
+HOSTILE_TAGS = ("marquee", "img")
+HOSTILE = ['<script>alert("x")</script>', "</script><marquee><img src=x>", "a'b\"c&d", "../../etc/passwd", "größe→模型$x$", "n" * 200]
 UP, DOWN = ({"direction": direction, "scale": "linear"} for direction in ("up", "down"))
 Racers = Callable[..., tuple[np.ndarray, np.ndarray]]
 
@@ -51,32 +53,62 @@ def raced(sweep: Any, racers: Racers) -> Any:
     return sweep
 
 
-def test_page_is_self_contained(raced: Any, tmp_path: Path) -> None:
+def test_pages_are_self_contained(raced: Any, tmp_path: Path) -> None:
     build([raced.write()], tmp_path / "site")
-    text = (tmp_path / "site" / "index.html").read_text()
-    page = Page(text)
-    for url in page.attributes("src", "href", "xlink:href", "action", "data", "poster"):
-        assert "//" not in url, url
-        assert not url.startswith(("http:", "https:", "javascript:", "data:"))
-    assert "@import" not in text
-    assert "url(http" not in text
-    ids = page.attributes("id")
-    assert len(ids) == len(set(ids))
-    for anchor in (url[1:] for url in page.attributes("href", "xlink:href") if url.startswith("#")):
-        assert anchor in ids
-    policy = next(attrs["content"] for tag, attrs in page.tags if tag == "meta" and "http-equiv" in attrs)
-    assert policy
-    assert "default-src 'none'" in policy
+    for path in (tmp_path / "site").rglob("*.html"):
+        text = path.read_text()
+        page = Page(text)
+        for url in page.attributes("src", "href", "xlink:href", "action", "data", "poster"):
+            assert "//" not in url, url
+            assert not url.startswith(("http:", "https:", "javascript:", "data:"))
+        assert "@import" not in text
+        assert "url(http" not in text
+        ids = page.attributes("id")
+        assert len(ids) == len(set(ids))
+        assert {url[1:] for url in page.attributes("href", "xlink:href") if url.startswith("#")} <= set(ids)
+        policy = next(attrs["content"] for tag, attrs in page.tags if tag == "meta" and "http-equiv" in attrs)
+        assert policy
+        assert "default-src 'none'" in policy
+        scripts = [attrs for tag, attrs in page.tags if tag == "script"]
+        assert all("nonce" in attrs or "src" not in attrs for attrs in scripts)
+
+
+def test_overview_is_one_file_with_table_curves_and_reasons(raced: Any, tmp_path: Path) -> None:
+    build([raced.write()], tmp_path / "site")
+    page = Page((tmp_path / "site" / "index.html").read_text())
+    assert not page.attributes("src")
     assert {"fast", "slow", "broken"} <= set(page.text.split())
     assert "ValueError: no" in page.text
+    assert any(attrs.get("class") == "sortable" for tag, attrs in page.tags if tag == "table")
+    assert "Curves of verl/grpo@tiny" in page.attributes("aria-label")
+
+
+def test_a_page_of_runs_says_what_made_them_and_how_they_ended(raced: Any, tmp_path: Path) -> None:
+    run = next(run for run in (raced.path / spec.run_id for spec in raced.specs) if "fast" in (run / "spec.json").read_text())
+    (run / "log.txt").write_text("x" * 5000 + "\nlast words")
+    build([raced.write()], tmp_path / "site")
+    fast, broken = (
+        Page(next((tmp_path / "site" / "cells").glob(f"*__{name}-*.html")).read_text()) for name in ("fast", "broken")
+    )
+    assert "last words" in fast.text
+    assert "x" * 4000 not in fast.text
+    assert "costaware run verl/grpo@tiny --strategy fast --seed 0" in fast.text
+    assert sum(tag == "path" and attrs.get("d", "") != "" for tag, attrs in fast.tags) == 3  # a curve a seed
+    assert "ValueError: no" in broken.text
+    assert f"run-{run.name}" in fast.attributes("id")
 
 
 def test_links_of_the_page_lead_to_files(raced: Any, tmp_path: Path) -> None:
     build([raced.write()], tmp_path / "site")
-    links = Page((tmp_path / "site" / "index.html").read_text()).attributes("href")
-    files = [link for link in links if not link.startswith("#")]
-    assert len(files) > 10
-    assert all((tmp_path / "site" / link).exists() for link in files)
+    pages = {path: Page(path.read_text()) for path in (tmp_path / "site").rglob("*.html")}
+    assert len(pages) == 1 + 2 + 5  # overview, tasks, (task, method)
+    for path, page in pages.items():
+        links = [link for link in page.attributes("href", "src") if not link.startswith("#")]
+        assert len(links) > 2
+        for file, _, anchor in (link.partition("#") for link in links):
+            target = path.parent / file
+            assert target.exists(), (path.name, file)
+            assert not anchor or anchor in pages[target.resolve()].attributes("id"), (path.name, file, anchor)
 
 
 def test_the_same_records_give_the_same_bytes(raced: Any, tmp_path: Path) -> None:
@@ -111,13 +143,18 @@ def test_hostile_names_are_text_and_files_are_safe(sweep: Any, racers: Racers, t
         sweep.run(
             name, *racers(1.5), seed=seed, task=f"verl/{name}", metrics={name: {"direction": "up", "scale": "linear"}}
         )
-    sweep.run(name, seed=5, task=f"verl/{name}", state="failed", why=name)
+    failed = sweep.run(name, seed=5, task=f"verl/{name}", state="failed", why=name)
+    failed.log_file.write_text(name)
+    failed.write_status(replace(failed.recorded_status(), host=name, versions={name: name}))
     site = tmp_path / "site"
     build([sweep.write()], site)
-    page = Page((site / "index.html").read_text())
-    assert sum(tag == "script" for tag, _ in page.tags) == 1
-    assert not any(key.startswith("on") for _, attrs in page.tags for key in attrs)
-    assert name in page.text
+    for path in site.rglob("*.html"):
+        page = Page(path.read_text())
+        scripts = [attrs for tag, attrs in page.tags if tag == "script"]
+        assert len(scripts) == (1 if path.name == "index.html" else 3)  # elsewhere: the data and the library as well
+        assert not any(key.startswith("on") for _, attrs in page.tags for key in attrs)
+        assert not set(HOSTILE_TAGS) & {tag for tag, _ in page.tags}
+        assert name in page.text
     written = [path for path in tmp_path.rglob("*") if path.is_file() and (tmp_path / "runs") not in path.parents]
     assert all(site in path.parents for path in written)
     assert len(list((site / "figures").glob("*.svg"))) == 3
