@@ -16,7 +16,7 @@ from leaderboard.stats import Ratios
 from leaderboard.style import INK, Look
 
 DIGITS = 5  # significant: finer than any screen
-OWN_PEAK = 0.99  # the front asks for this share of a method's own gain: its very peak is noise
+NEAR = 12  # the front's level: 90% of the baseline's gain, as its very peak is noise
 Numbers = list[float | None]
 
 
@@ -132,19 +132,23 @@ def _levels(ratios: Ratios | None) -> dict[str, Numbers] | None:
     }
 
 
-def _front(race: Race, entry: Entry, axis: str) -> dict[str, float | None] | None:
-    """What a method reaches at last, and what 99% of that gain cost it: means and standard deviations over runs."""
+def _front(race: Race, entry: Entry, axis: str) -> dict[str, Any] | None:
+    """What it takes to come near the baseline's peak, and where the method ends: means and deviations over runs.
+
+    A run that never comes there enters at all that it spent; `missed` says that most do.
+    """
     curves = list(race.curves(entry, axis).values())
-    if not curves:
+    if not curves or race.levels is None:
         return None
+    goal = race.levels[NEAR : NEAR + 1]
+    cost = np.array([curve.reach(goal)[0] for curve in curves])
+    missed = ~np.isfinite(cost)
+    cost = np.where(missed, [curve.end for curve in curves], cost)
     peak = np.array([curve.fit[-1] for curve in curves])
-    start = np.array([curve.y[0] for curve in curves])
-    goal = np.where(peak > start, start + OWN_PEAK * (peak - start), peak)
-    cost = np.array([curve.reach(goal[i : i + 1])[0] for i, curve in enumerate(curves)])
-    spread = (len(curves) > 1) * np.array([peak.std(ddof=len(curves) > 1), cost.std(ddof=len(curves) > 1)])
-    ends = race.scale.values(np.array([peak.mean() - spread[0], peak.mean(), peak.mean() + spread[0]]))
-    found = {"y": ends[1], "low": min(ends), "high": max(ends), "x": cost.mean(), "x_sd": spread[1]}
-    return {name: rounded([value])[0] for name, value in found.items()}
+    spread = [float(each.std(ddof=1)) if len(curves) > 1 else 0.0 for each in (cost, peak)]
+    ends = race.scale.values(peak.mean() + np.array([-spread[1], 0.0, spread[1]]))
+    found = {"x": cost.mean(), "x_sd": spread[0], "y": ends[1], "low": min(ends), "high": max(ends)}
+    return {name: rounded([value])[0] for name, value in found.items()} | {"missed": bool(2 * missed.sum() > len(cost))}
 
 
 def _theory(row: Row | None) -> dict[str, float | None] | None:

@@ -70,7 +70,7 @@ def seal(*texts: str) -> str:
 def cell_file(task: str, method: str, repeat: int) -> str:
     """The page of a (task, method, repeat), relative to the site; the hash keeps any two apart."""
     digest = hashlib.sha256("\0".join((task, method, str(repeat))).encode()).hexdigest()[:8]
-    return f"cells/{slug(task, method)[:70]}-{digest}.html"
+    return f"cells/{slug(task)[:48]}__{slug(method)[:48]}-{digest}.html"
 
 
 def task_file(task: str) -> str:
@@ -91,8 +91,11 @@ def tone(state: str) -> str:
 
 
 def figure(value: Any) -> str:
-    """A number as tables show it: three decimals, none from a thousand on."""
-    return "–" if value is None else f"{value:,.{3 if abs(value) < 1000 else 0}f}".replace("-", "−")
+    """A number as tables show it: three decimals, none from a thousand on, two digits of what is tiny."""
+    if value is None:
+        return "–"
+    size = abs(value)
+    return f"{value:{'.2g' if 0 < size < 0.01 else ',.3f' if size < 1000 else ',.0f'}}".replace("-", "−")
 
 
 @cache

@@ -10,7 +10,7 @@ from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from leaderboard.curves import Floats
 
-LEFT, RIGHT, TOP, BOTTOM = 60.0, 630.0, 10.0, 250.0  # the frame in a picture of 640 x 300
+LEFT, RIGHT, TOP, BOTTOM = 60.0, 615.0, 10.0, 250.0  # the frame in a picture of 640 x 300
 _TICKS = MaxNLocator(5)
 _SHORT = EngFormatter(sep="")
 

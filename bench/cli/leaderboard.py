@@ -23,13 +23,14 @@ if TYPE_CHECKING:
     type=click.Path(file_okay=False, path_type=Path),
     help="Where the page goes.",
 )
+@click.option("--serve", is_flag=True, help="Then show it in the browser, until interrupted.")
 @plugins
 @json_flag
-def command(dirs: tuple[Path, ...], out: Path, plugins: tuple[Plugin, ...], as_json: bool) -> None:
+def command(dirs: tuple[Path, ...], out: Path, serve: bool, plugins: tuple[Plugin, ...], as_json: bool) -> None:
     """Build the leaderboard of the runs in DIR... (sweep or run directories).
 
-    Writes SITE/index.html (opens from disk, no network), leaderboard.json and .csv, runs.csv, and figures as SVG and
-    PDF.
+    Writes SITE/index.html (opens from disk, no network) with a page a task and a page a method, leaderboard.json and
+    .csv, runs.csv, points.parquet, and figures as SVG and PDF.
 
     Example: costaware leaderboard runs/smoke --out site
     """
@@ -43,3 +44,7 @@ def command(dirs: tuple[Path, ...], out: Path, plugins: tuple[Plugin, ...], as_j
         return
     finished = int((made.records.runs["state"] == "ok").sum())
     click.echo(f"{out / 'index.html'}: {len(made.rows)} rows from {finished} of {len(made.records.runs)} runs")
+    if serve:
+        from leaderboard.serve import show
+
+        show(out, click.echo)

@@ -90,9 +90,24 @@ function charts(data) {
   }
   const bars = (high, low, at) => ({ type: "data", symmetric: false, array: [high === null ? 0 : high - at], arrayminus: [low === null ? 0 : at - low], thickness: 1.4, width: 3 });
   function dot(method, x, y, rest) {
-    return { x: [x], y: [y], name: literal(title(method)), mode: "markers+text", text: [literal(title(method))], textposition: "top center", textfont: { size: 10, color: colors.ink }, marker: { color: hue(method), size: 9 }, cliponaxis: false, ...rest };
+    return { x: [x], y: [y], name: literal(title(method)), mode: "markers+text", textposition: "top center", textfont: { size: 10, color: colors.ink }, marker: { color: hue(method), size: 9 }, cliponaxis: false, ...rest };
   }
-  const axis = (text, more) => ({ title: { text: literal(text, 90) }, gridcolor: colors.grid, zerolinecolor: colors.grid, linecolor: colors.soft, ticks: "outside", tickcolor: colors.soft, automargin: true, ...more });
+  // Names beside the dots that have room for one; the others say theirs on hover.
+  function named(dots) {
+    const span = (values) => Math.max(...values) - Math.min(...values) || 1;
+    const [wide, high] = ["x", "y"].map((side) => span(dots.map((dot) => dot[side][0])));
+    const taken = [];
+    for (const dot of dots) {
+      const [x, y] = [dot.x[0] / wide, dot.y[0] / high];
+      if (taken.some(([a, b]) => Math.abs(a - x) < 0.16 && Math.abs(b - y) < 0.07)) continue;
+      taken.push([x, y]);
+      dot.text = [dot.name];
+    }
+    return dots;
+  }
+  const power = (values) => ({ type: "log", exponentformat: "power", ...(Math.max(...values) > 1000 * Math.min(...values) ? { dtick: 1 } : {}) });
+  const drawn = (traces, side) => traces.filter((trace) => trace.name).flatMap((trace) => trace[side]).filter((at) => at > 0);
+  const axis = (text, more) => ({ title: { text: text.split("\n").map((part) => literal(part, 60)).join("<br>") }, gridcolor: colors.grid, zerolinecolor: colors.grid, linecolor: colors.soft, ticks: "outside", tickcolor: colors.soft, automargin: true, ...more });
   const percent = { tickformat: ".0%" };
   const better = (metric) => `${metric.name} (${metric.better} is better)`;
 
@@ -106,8 +121,8 @@ function charts(data) {
         if (view.bands && curve.low) traces.push(band(method, curve.x, curve.low, curve.high, 0.13));
         traces.push({ x: curve.x, y: curve.y, name: literal(title(method)), mode: "lines", line: line(method), hovertemplate: "%{y:.4~g} at %{x:.4~s}" });
       }
-      const scale = metric.log ? { type: "log", exponentformat: "power" } : {};
-      return [traces, { xaxis: axis(data.axes[view.x], metric.log ? scale : { rangemode: "tozero" }), yaxis: axis(better(metric), scale) }];
+      const scale = (side) => (metric.log ? power(drawn(traces, side)) : {});
+      return [traces, { xaxis: axis(data.axes[view.x], metric.log ? scale("x") : { rangemode: "tozero" }), yaxis: axis(better(metric), scale("y")) }];
     },
     levels() {
       const metric = data.metrics[view.metric];
@@ -130,11 +145,12 @@ function charts(data) {
       best.sort(([, a], [, b]) => a.x - b.x);
       const step = { x: best.map(([, at]) => at.x), y: best.map(([, at]) => at.y), mode: "lines", line: { shape: "hv", color: colors.soft, dash: "dot", width: 1.5 }, hoverinfo: "skip" };
       const dots = ends.map(([method, at]) => dot(method, at.x, at.y, {
+        marker: { size: 9, color: at.missed ? colors.paper : hue(method), line: { color: hue(method), width: 1.5 } },
         hovertemplate: "%{y:.4~g} for %{x:.4~s}",
         ...(view.bands ? { error_x: { ...bars(at.x + at.x_sd, at.x - at.x_sd, at.x), color: hue(method) }, error_y: { ...bars(at.high, at.low, at.y), color: hue(method) } } : {}),
       }));
-      const scale = metric.log ? { type: "log", exponentformat: "power" } : {};
-      return [[step, ...dots], { xaxis: axis(`${data.axes[view.x]} to 99% of the method's own gain (less is better)`, metric.log ? scale : { rangemode: "tozero" }), yaxis: axis(better(metric), scale) }];
+      const x = metric.log ? {} : { rangemode: "tozero" };
+      return [[step, ...named(dots)], { xaxis: axis(`${data.axes[view.x]} to 90%\nof the baseline's gain (less is better)`, x), yaxis: axis(better(metric), metric.log ? { ...power(drawn(dots, "y")), exponentformat: "e" } : {}) }];
     },
     theory() {
       const known = visible().map(([method, i]) => [method, data.metrics[view.metric].theory[i]]).filter(([, at]) => at);
@@ -142,7 +158,7 @@ function charts(data) {
       const [low, high] = [Math.max(-1, Math.min(0, ...ends) - 0.05), Math.max(0.1, ...ends) + 0.05];
       const equal = { x: [low, high], y: [low, high], mode: "lines", line: { color: colors.soft, dash: "dot", width: 1.5 }, hoverinfo: "skip" };
       const dots = known.map(([method, at]) => dot(method, at.x, at.y, { hovertemplate: "measured %{y:.1%}, predicted %{x:.1%}", error_y: { ...bars(at.high, at.low, at.y), color: hue(method) } }));
-      return [[equal, ...dots], { xaxis: axis("saving predicted", { ...percent, range: [low, high] }), yaxis: axis("saving measured", { ...percent, range: [low, high] }) }];
+      return [[equal, ...named(dots)], { xaxis: axis("saving predicted", { ...percent, range: [low, high] }), yaxis: axis("saving measured", { ...percent, range: [low, high] }) }];
     },
     diagnostics() {
       const curves = data.diagnostics[view.diagnostic] ?? {};
@@ -152,8 +168,8 @@ function charts(data) {
     runs(place) {
       const metric = data.metrics[place.dataset.metric];
       const traces = metric.runs.map((run, i) => ({ x: run.x[view.x], y: run.y, name: `seed ${run.seed}`, mode: "lines", line: { width: 1.6, color: `hsl(${(i * 137) % 360},60%,50%)` }, hovertemplate: "%{y:.4~g} at %{x:.4~s}" }));
-      const scale = metric.log ? { type: "log", exponentformat: "power" } : {};
-      return [traces, { xaxis: axis(data.axes[view.x], scale), yaxis: axis(better(metric), scale) }];
+      const scale = (side) => (metric.log ? power(drawn(traces, side)) : {});
+      return [traces, { xaxis: axis(data.axes[view.x], scale("x")), yaxis: axis(better(metric), scale("y")) }];
     },
   };
 

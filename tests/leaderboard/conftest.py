@@ -42,7 +42,7 @@ class SweepWriter:
         why: str = "",
         sd: float | None = None,
         n: int = 1,
-        diagnostics: Mapping[str, Any] | None = None,
+        diagnostics: Mapping[str, Any] | Callable[[int], Mapping[str, Any]] | None = None,
         trials: pd.DataFrame | None = None,
     ) -> RunDir:
         """One run whose headline metric takes `values` after `tokens` backward tokens."""
@@ -52,7 +52,16 @@ class SweepWriter:
         directory.prepare(spec)
         metric = next(iter(metrics), None)
         lines = [
-            _line(spec, step, metric, float(x), float(y), sd, n, diagnostics or {})
+            _line(
+                spec,
+                step,
+                metric,
+                float(x),
+                float(y),
+                sd,
+                n,
+                diagnostics(step) if callable(diagnostics) else diagnostics or {},
+            )
             for step, (x, y) in enumerate(zip(np.asarray(tokens), np.asarray(values), strict=True))
         ]
         directory.points_file.write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -98,7 +107,13 @@ def sweep(tmp_path: Path) -> SweepWriter:
     return SweepWriter(path)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
+def sweep_writer() -> type[SweepWriter]:
+    """For fixtures that outlive one test."""
+    return SweepWriter
+
+
+@pytest.fixture(scope="session")
 def racers() -> Callable[..., tuple[np.ndarray, np.ndarray]]:
     """(tokens, values) of a run that learns `rate` times as fast as rate 1: every level costs 1/rate of its tokens."""
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import threading
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -49,3 +52,23 @@ def test_a_directory_without_records_is_one_clear_line(
     assert error.startswith("costaware: error:")
     assert str(where) in error
     assert not (tmp_path / "site").exists()
+
+
+def test_serve_shows_the_site_until_interrupted(
+    sweep: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sweep.planned("none")
+    pages = []
+
+    def read(url: str) -> None:
+        def ask() -> None:
+            with urllib.request.urlopen(url) as answer:
+                pages.append(answer.read())
+            signal.raise_signal(signal.SIGINT)
+
+        threading.Thread(target=ask).start()
+
+    monkeypatch.setattr("webbrowser.open", read)
+    assert run("leaderboard", sweep.write(), "--out", tmp_path / "site", "--serve") == 0
+    assert pages == [(tmp_path / "site" / "index.html").read_bytes()]
+    assert "http://127.0.0.1:" in capsys.readouterr().out

@@ -17,7 +17,14 @@ from leaderboard.site import build
 from leaderboard.svg import slug
 
 HOSTILE_TAGS = ("marquee", "img")
-HOSTILE = ['<script>alert("x")</script>', "</script><marquee><img src=x>", "a'b\"c&d", "../../etc/passwd", "größe→模型$x$", "n" * 200]
+HOSTILE = [
+    '<script>alert("x")</script>',
+    "</script><marquee><img src=x>",
+    "a'b\"c&d",
+    "../../etc/passwd",
+    "größe→模型$x$",
+    "n" * 200,
+]
 UP, DOWN = ({"direction": direction, "scale": "linear"} for direction in ("up", "down"))
 Racers = Callable[..., tuple[np.ndarray, np.ndarray]]
 
@@ -84,7 +91,9 @@ def test_overview_is_one_file_with_table_curves_and_reasons(raced: Any, tmp_path
 
 
 def test_a_page_of_runs_says_what_made_them_and_how_they_ended(raced: Any, tmp_path: Path) -> None:
-    run = next(run for run in (raced.path / spec.run_id for spec in raced.specs) if "fast" in (run / "spec.json").read_text())
+    run = next(
+        run for run in (raced.path / spec.run_id for spec in raced.specs) if "fast" in (run / "spec.json").read_text()
+    )
     (run / "log.txt").write_text("x" * 5000 + "\nlast words")
     build([raced.write()], tmp_path / "site")
     fast, broken = (
