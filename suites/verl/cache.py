@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable
 from dataclasses import asdict
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -15,15 +13,10 @@ import torch
 from filelock import FileLock
 
 from suites.verl.model import Qwen3
+from suites.verl.places import cache_dir
 from suites.verl.settings import World
 
 CORPUS_SAMPLE = 512
-
-
-def cache_dir() -> Path:
-    """$COSTAWARE_CACHE, else `costaware` in the user's cache directory."""
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return Path(os.environ.get("COSTAWARE_CACHE") or base / "costaware")
 
 
 def fingerprint(world: World, *more: Any) -> str:

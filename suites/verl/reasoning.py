@@ -41,6 +41,13 @@ class Problem:
         return zlib.crc32(self.prompt.encode()) % HELD_OUT_SHARE == 0
 
 
+def verdict(response: str, answer: str) -> float:
+    """1 where a response is closed and states, once and after '#', this answer; else 0."""
+    working, _, stated = response.removesuffix(STOP).partition("#")
+    closed = response.endswith(STOP) and working.count(STOP) == 0
+    return float(closed and stated == answer)
+
+
 @dataclass(frozen=True)
 class Chain:
     """A distribution over problems, a corpus of solutions, and the exact-match verifier.
@@ -134,9 +141,7 @@ class Chain:
 
     def reward(self, problem: Problem, response: str) -> float:
         """1 where the response is closed and states, once and after '#', the right result; else 0."""
-        working, _, stated = response.removesuffix(STOP).partition("#")
-        closed = response.endswith(STOP) and working.count(STOP) == 0
-        return float(closed and stated == str(self.answer(problem)))
+        return verdict(response, str(self.answer(problem)))
 
     def _slip(self, value: int, rng: Random) -> int:
         if rng.random() >= self.slips:

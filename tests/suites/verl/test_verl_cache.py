@@ -10,7 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from suites.verl.cache import cache_dir, cached, fingerprint, untrained  # noqa: E402
+from suites.verl.cache import cached, fingerprint, untrained  # noqa: E402
 from suites.verl.settings import SMALL, TINY  # noqa: E402
 from suites.verl.warmstart import train  # noqa: E402
 

@@ -1,0 +1,5 @@
+"""verl on a CPU: a platform, an engine and a rollout server, by verl's own plugin points.
+
+Opt-in: nothing here is an entry point of verl's. The launcher names this package in VERL_USE_EXTERNAL_MODULES, and
+VERL_PLATFORM=cpu, for presets whose device is the CPU; a GPU cluster never imports it.
+"""
