@@ -7,7 +7,6 @@ as importing torch takes seconds, and die with their parent, whatever ends that.
 
 from __future__ import annotations
 
-import ctypes
 import multiprocessing
 import os
 import signal
@@ -22,9 +21,9 @@ from pathlib import Path
 
 from bench.rundir import RunDir, State
 from bench.runner import execute, one_line
+from suites.processes import die_with
 
 TICK_S = 0.2
-PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 @dataclass(frozen=True)
@@ -133,22 +132,14 @@ def _living(idle: list[Worker]) -> Worker:
 
 
 def _serve(pipe: Connection[str, Path], parent: int) -> None:
-    _die_with(parent)
+    os.setpgid(0, 0)  # a group of its own, which Ctrl-C does not reach: the parent decides
+    die_with(parent)
     while True:
         try:
             path = pipe.recv()
         except EOFError:
             return
         pipe.send(_call(path))
-
-
-def _die_with(parent: int) -> None:
-    """A process group of its own, which Ctrl-C does not reach (the parent decides), and death with the parent."""
-    os.setpgid(0, 0)
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it died before prctl was heard
-        os._exit(1)
 
 
 def _call(path: Path) -> str:

@@ -6,11 +6,11 @@ import hashlib
 import json
 import shlex
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from strategies import Method, Strategy, WrongUse, registry
+from strategies import Method, WrongUse, registry
 from strategies.registry import Plugin
 
 FILE_SETTINGS = frozenset({"rollouts"})  # settings that name a file: what counts is what it holds
@@ -104,17 +104,7 @@ def specify(
     for key in (key for key in FILE_SETTINGS if values.get(key)):
         values[key] = str(Path(values[key]).expanduser().resolve())
         files[key] = fingerprint(key, values[key])
-    return RunSpec(task, str(method), seed, repeat, budget, values, tuple(_plugins_of(method.strategy)), files)
-
-
-def _plugins_of(strategy: Strategy) -> list[Plugin]:
-    """The strategy files behind a strategy and all that it wraps, each once."""
-    own = registry.plugin_of(strategy)
-    found = {own: None} if own else {}
-    for f in fields(strategy):
-        value = getattr(strategy, f.name)
-        found |= dict.fromkeys(_plugins_of(value)) if isinstance(value, Strategy) else {}
-    return sorted(found, key=lambda plugin: plugin.path)
+    return RunSpec(task, str(method), seed, repeat, budget, values, tuple(registry.plugins_of(method.strategy)), files)
 
 
 def fingerprint(key: str, path: str) -> str:

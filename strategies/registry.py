@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
@@ -193,3 +193,13 @@ def get(name: str) -> type[Strategy]:
 def plugin_of(strategy: Strategy) -> Plugin | None:
     """The --plugin file that a strategy came from; None for built-ins and installed packages."""
     return _plugins.get(_entries[strategy.name].origin)
+
+
+def plugins_of(strategy: Strategy) -> list[Plugin]:
+    """The strategy files behind a strategy and all that it wraps, each once, by path."""
+    own = plugin_of(strategy)
+    found = {own: None} if own else {}
+    for f in fields(strategy):
+        value = getattr(strategy, f.name)
+        found |= dict.fromkeys(plugins_of(value)) if isinstance(value, Strategy) else {}
+    return sorted(found, key=lambda plugin: plugin.path)

@@ -90,6 +90,14 @@ def seeds(
     return stream("world", task, seed), stream("draw", task, seed, method, repeat)
 
 
+@dataclass(frozen=True)
+class Preview:
+    """What a run would do: its whole configuration, and what it would take (tokens by kind, GPU-hours; rough)."""
+
+    config: Mapping[str, Any]
+    estimate: Mapping[str, float]
+
+
 class Task(ABC):
     """A world with a budget. `metrics` names what it measures, the headline metric first."""
 
@@ -105,6 +113,11 @@ class Task(ABC):
 
         Called once before the runs, where a user sees it. A run makes for itself what it finds missing.
         """
+
+    def preview(self, budget: float | None) -> Preview:
+        """What a run with this budget (None: the task's own) would do, without doing it; WrongUse where it can't."""
+        tokens = budget if budget is not None else self.default_budget
+        return Preview({}, {} if tokens is None else {"backward": tokens})
 
     def recorded(self, workdir: Path) -> int:
         """How many Points a run continued from `workdir` has on record already; 0 starts over (the default)."""

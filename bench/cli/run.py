@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from bench.cli import FAILED, options
 
 if TYPE_CHECKING:
     from bench.rundir import RunDir, Status
+    from suites.task import Preview
 
 
 @click.command("run")
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 @click.option("--repeat", default=0, show_default=True, help="Draw anew in the same world.")
 @click.option("--budget", type=float, metavar="TOKENS", help="Backward tokens; default: the task's own.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of the task (repeatable).")
+@click.option("--dry-run", is_flag=True, help="Print the whole configuration and what the run would take; run nothing.")
 @click.option("--out", default=Path("runs/single"), type=click.Path(path_type=Path), show_default=True)
 @options.cluster
 @options.plugins
@@ -32,6 +35,7 @@ def command(
     repeat: int,
     budget: float | None,
     settings: tuple[str, ...],
+    dry_run: bool,
     out: Path,
     cluster: str,
     plugins: tuple[Any, ...],
@@ -43,10 +47,14 @@ def command(
     from bench.spec import specify
     from bench.sweep import Entry, Resources, Sweep
     from strategies import parse
+    from suites import task as suites
 
     method = parse(strategy)
     spec = specify(task, method, seed, repeat, budget, dict(map(setting, settings)))
     plan.check(Sweep("", "", (Entry(task, (str(method),), str(method), settings=spec.settings),)))
+    if dry_run:
+        click.echo(_preview(suites.make(task, spec.settings).preview(spec.budget), as_json))
+        return
     run = RunDir(out / spec.run_id)
     plan.make_writable(out)
     launch.launch(out, [(spec, Resources())], options.backend(cluster, 1))
@@ -67,6 +75,24 @@ def setting(text: str) -> tuple[str, Any]:
         return key, json.loads(value)
     except ValueError:
         return key, value
+
+
+def _preview(preview: Preview, as_json: bool) -> str:
+    from bench.meter import si
+
+    if as_json:
+        return json.dumps({"config": preview.config, "estimate": preview.estimate}, indent=1)
+    config = [f"{key}={value}" for key, value in _leaves(preview.config)]
+    return "\n".join([*config, "estimate:", *(f"  {key}: {si(value)}" for key, value in preview.estimate.items())])
+
+
+def _leaves(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Dotted keys and values, as `--set` takes them."""
+    for key, value in tree.items():
+        if isinstance(value, Mapping) and value:
+            yield from _leaves(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value if isinstance(value, str) else json.dumps(value)
 
 
 def _outcome(run: RunDir, status: Status | None) -> dict[str, Any]:

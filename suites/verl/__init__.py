@@ -1,5 +1,7 @@
 """Policy optimization with verl: `verl/<setting>[@preset]`, and `verl/variance`.
 
+The preset decides the engine: in this process with verl's advantages and losses, or verl's own trainer on a cluster.
+
 Light to import: what runs a task is imported when it runs, so that the tasks are listed, and refused by name, on
 machines without verl.
 """
@@ -13,6 +15,7 @@ from typing import Any
 
 from strategies.errors import WrongUse, unknown
 from suites.task import MissingExtra, Task, TaskInfo, configured
+from suites.verl.cluster import presets as cluster
 from suites.verl.settings import DEFAULT_PRESET, PRESETS, Study
 
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -39,6 +42,11 @@ def infos() -> list[TaskInfo]:
         for setting in SETTINGS
         for preset in PRESETS
     ]
+    found += [
+        TaskInfo(_name(setting, preset), f"{DOCS[setting]}; preset {preset}: {info.doc}")
+        for setting in SETTINGS
+        for preset, info in cluster.PRESETS.items()
+    ]
     return [*found, TaskInfo(VARIANCE, "variance times tokens of every design and proxy, on fixed pools of rollouts")]
 
 
@@ -52,17 +60,29 @@ def make(name: str, settings: Mapping[str, Any]) -> Task:
     if name == VARIANCE:
         return _variance(settings)
     setting, _, preset = name.removeprefix("verl/").partition("@")
-    if setting not in SETTINGS or preset not in ("", *PRESETS):
+    if setting not in SETTINGS or preset not in ("", *PRESETS, *cluster.PRESETS):
         raise unknown("task", name, [info.name for info in infos()])
     named = NAMED.intersection(settings)
     if named:
         raise WrongUse(f"{name}: {min(named)} is part of the task's name; known: {', '.join(SETTINGS)}")
+    if preset in cluster.PRESETS:
+        return _training(name, setting, cluster.PRESETS[preset], settings)
     world, stage = PRESETS[preset or DEFAULT_PRESET]
     stage = configured(replace(stage, **SETTINGS[setting]), settings, name)
     _need_verl()
     from suites.verl.tasks import PolicyOptimization
 
     return PolicyOptimization(name, world, stage)
+
+
+def _training(name: str, setting: str, preset: cluster.Preset, settings: Mapping[str, Any]) -> Task:
+    own = {key.removeprefix(cluster.PREFIX): value for key, value in settings.items() if key.startswith(cluster.PREFIX)}
+    ours = {key: value for key, value in settings.items() if not key.startswith(cluster.PREFIX)}
+    chosen = configured(preset.settings, ours, name)
+    _need_verl()
+    from suites.verl.cluster.task import VerlTraining
+
+    return VerlTraining(name, preset, SETTINGS[setting], chosen, own)
 
 
 def _variance(settings: Mapping[str, Any]) -> Task:

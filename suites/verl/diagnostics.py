@@ -87,6 +87,15 @@ def draw_quality(step: Plan) -> dict[str, float | None]:
     return {"ess_share": ess, "unique_share": step.unique_share}
 
 
+def step_quality(pool: Pool, step: Plan) -> dict[str, float | None]:
+    """The pool's mean tokens a rollout, the share without an advantage, and the updates that were skipped."""
+    return {
+        "cost": float(pool.costs.mean()),
+        "zero_advantage": float((pool.features["advantage"] == 0).mean()),
+        "empty_updates": float(step.empty),
+    }
+
+
 def study(method: Method, pool: Pool, true: Tensor, updates: int, rng: np.random.Generator) -> dict[str, float | None]:
     """All of it for one pool: `true` are the (N, P) gradients, the pool's features hold their norms as `grad_norm`.
 

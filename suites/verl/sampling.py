@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from strategies import Draw, Method, Pool, proxies
 from strategies.errors import WrongUse
 from strategies.types import Bools, Floats, Ints
+from suites.task import Ledger
 from suites.updates import Recenter, Update, recentring, split
 
 SEQUENCE_LOSSES = ("seq-mean-token-mean", "seq-mean-token-sum", "seq-mean-token-sum-norm")
@@ -90,6 +91,21 @@ class Plan:
     def unique_share(self) -> float:
         """Distinct rollouts among all that were drawn; 1 where nothing was."""
         return len(np.unique(self.draw.indices)) / len(self.draw) if len(self.draw) else 1.0
+
+    @property
+    def empty(self) -> int:
+        """Updates that nothing was drawn for."""
+        return sum(not len(update.indices) for update in self.updates)
+
+    def accounted(self, before: Ledger, pool: Pool, generated: float, forward: float) -> Ledger:
+        """The ledger after this step; `generated` and `forward` are the step's own tokens of these kinds."""
+        return Ledger(
+            generated=before.generated + generated,
+            forward=before.forward + forward,
+            backward=before.backward + sum(update.tokens(pool.costs) for update in self.updates),
+            backward_drawn=before.backward_drawn + sum(update.tokens_drawn(pool.costs) for update in self.updates),
+            draws=before.draws + len(self.draw),
+        )
 
 
 def plan(method: Method, pool: Pool, updates: int, recenter: Recenter, rng: np.random.Generator) -> Plan:

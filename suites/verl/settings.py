@@ -13,6 +13,8 @@ from strategies.errors import WrongUse, unknown
 from suites.updates import Recenter
 from suites.verl.reasoning import Chain
 
+IDLE_STEPS = 20  # steps in a row that draw nothing, before a run is given up
+
 
 @dataclass(frozen=True)
 class ModelConfig:

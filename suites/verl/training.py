@@ -15,14 +15,13 @@ from strategies import Pool, proxies
 from suites.task import Ledger, Point, Request
 from suites.verl import checkpoint, diagnostics, gradients
 from suites.verl.actor import Actor, Experience, Outcome, log_probs_under
+from suites.verl.marks import Marks
 from suites.verl.model import Qwen3
 from suites.verl.policy_loss import advantages
 from suites.verl.rollouts import NoSignal, Rollouts, collect, respond
 from suites.verl.sampling import Plan, build_pool, plan
-from suites.verl.settings import Stage, World
+from suites.verl.settings import IDLE_STEPS, Stage, World
 from suites.verl.streams import Streams
-
-IDLE_STEPS = 20  # steps in a row that draw nothing, before a run is given up
 
 
 class Training:
@@ -37,7 +36,7 @@ class Training:
 
     def __init__(self, world: World, stage: Stage, request: Request, start: Qwen3) -> None:
         self.chain, self.stage, self.method = world.chain, stage, request.method
-        self.budget = request.budget or stage.budget
+        self.marks = Marks(request.budget or stage.budget, stage.evaluations)
         self.workdir = request.workdir
         self.streams = Streams(request.world_seed, request.draw_seed)
         policy = start.to(_device(stage.device))
@@ -50,13 +49,13 @@ class Training:
 
     def points(self) -> Iterator[Point]:
         """Train to the budget. An evaluation at the first step past each mark, 0 and the whole budget included."""
-        while self.progress.mark <= self.stage.evaluations:
-            share = self.progress.ledger.backward / self.budget
-            due = share * self.stage.evaluations >= self.progress.mark
+        while not self.marks.done(self.progress.mark):
+            spent = self.progress.ledger.backward
+            due = self.marks.due(self.progress.mark, spent)
             yield self._evaluate() if due else self._step()
             self._advance(recorded=self.progress.recorded + 1)
             if due:
-                self._advance(mark=int(share * self.stage.evaluations) + 1)
+                self._advance(mark=self.marks.after(spent))
                 # Whoever takes the points comes back for more when they are on record, so the checkpoint never leads.
                 checkpoint.save(self.workdir, self.progress, self.actor.policy, self.actor.optimizer)
         checkpoint.remove(self.workdir)
@@ -129,23 +128,12 @@ class Training:
         Diagnostics are a study's instruments, not the method's cost.
         """
         passes = (self.reference is not None) + self.oracle
-        before = self.progress.ledger
-        return Ledger(
-            generated=before.generated + generated,
-            forward=before.forward + passes * float(pool.costs.sum()),
-            backward=before.backward + sum(update.tokens(pool.costs) for update in drawn.updates),
-            backward_drawn=before.backward_drawn + sum(update.tokens_drawn(pool.costs) for update in drawn.updates),
-            draws=before.draws + len(drawn.draw),
-        )
+        return drawn.accounted(self.progress.ledger, pool, generated, passes * float(pool.costs.sum()))
 
 
 def _summary(pool: Pool, drawn: Plan, done: list[Outcome]) -> dict[str, float | None]:
     """What a step's Point shows beside the reward."""
-    found = diagnostics.draw_quality(drawn) | {
-        "cost": float(pool.costs.mean()),
-        "zero_advantage": float((pool.features["advantage"] == 0).mean()),
-        "empty_updates": float(len(drawn.updates) - len(done)),
-    }
+    found = diagnostics.draw_quality(drawn) | diagnostics.step_quality(pool, drawn)
     if done:
         for name in ("loss", "grad_norm", "clipped"):
             found[name] = float(np.mean([getattr(outcome, name) for outcome in done]))

@@ -46,7 +46,7 @@ def compose(preset: Preset, stage: Mapping[str, Any], settings: Settings, own: M
         WrongUse: a key that verl lacks (the nearest is named) or that is ours to set, or a value of another type.
     """
     config = _defaults()
-    for key, value in (preset.verl | _named(stage) | _set(preset, settings)).items():
+    for key, value in {**preset.verl, **_named(stage), **_set(preset, settings)}.items():
         _put(config, key, value)
     for key, value in own.items():
         owner = next((name for name in OURS if key == name or key.startswith(name + ".")), None)

@@ -11,6 +11,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from suites.verl.cache import cached, fingerprint, untrained  # noqa: E402
+from suites.verl.places import cache_dir  # noqa: E402
 from suites.verl.settings import SMALL, TINY  # noqa: E402
 from suites.verl.warmstart import train  # noqa: E402
 

@@ -10,6 +10,7 @@ import pytest
 from strategies import WrongUse
 from suites import task as tasks
 from suites import verl
+from suites.verl.cluster.presets import PRESETS as CLUSTER
 from suites.verl.settings import PRESETS, Stage
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -33,7 +34,7 @@ def without_verl(code: str) -> str:
 
 def test_every_setting_has_every_preset() -> None:
     names = [info.name for info in verl.infos()]
-    assert len(names) == len(set(names)) == 4 * len(PRESETS) + 1
+    assert len(names) == len(set(names)) == 4 * len(PRESETS | CLUSTER) + 1
     assert {"verl/grpo", "verl/grpo+zvf@tiny", "verl/cispo@full", "verl/variance"} <= set(names)
     assert all(info.doc for info in verl.infos())
 
@@ -48,7 +49,10 @@ for name in ("verl/grpo", "verl/variance"):
     except task.MissingExtra as missing:
         print(missing)
 """
-    assert without_verl(code).split("\n") == [str(4 * len(PRESETS) + 1), *["install costaware-bench[verl]"] * 2]
+    assert without_verl(code).split("\n") == [
+        str(4 * len(PRESETS | CLUSTER) + 1),
+        *["install costaware-bench[verl]"] * 2,
+    ]
 
 
 @pytest.mark.parametrize(

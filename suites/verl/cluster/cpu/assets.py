@@ -47,8 +47,8 @@ def make(world: World) -> Path:
     return directory
 
 
-def model(world: World, policy: Qwen3) -> Any:
-    """The policy as transformers' Qwen3, with embeddings for the tokens that verl asks for on top.
+def widened(world: World, policy: Qwen3) -> Qwen3:
+    """The policy with embeddings for the tokens that verl asks for on top.
 
     They are copies of the padding's, whose probability training has brought to next to nothing.
     """
@@ -56,7 +56,12 @@ def model(world: World, policy: Qwen3) -> Any:
     rows = weights["embedding"][PAD].expand(len(EXTRA_TOKENS), -1)
     wider = Qwen3(world.model, policy.vocab_size + len(EXTRA_TOKENS), policy.positions)
     wider.load_state_dict(weights | {"embedding": torch.cat([weights["embedding"], rows])})
-    theirs = to_transformers(wider)
+    return wider
+
+
+def model(world: World, policy: Qwen3) -> Any:
+    """The policy, widened, as transformers' Qwen3 that stops where a response does."""
+    theirs = to_transformers(widened(world, policy))
     theirs.config.eos_token_id = theirs.generation_config.eos_token_id = world.chain.stop
     return theirs
 
