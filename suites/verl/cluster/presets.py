@@ -101,7 +101,6 @@ COMMON: dict[str, Any] = {
     ROLLOUT + "val_kwargs.do_sample": True,  # DAPO; mean@32 needs sampling
     ROLLOUT + "val_kwargs.temperature": 1.0,  # DAPO
     "trainer.logger": ["console", "file"],
-    "trainer.max_actor_ckpt_to_keep": 2,  # ours: one is whole while the other is written
 }
 
 PAPER: dict[str, Any] = COMMON | {

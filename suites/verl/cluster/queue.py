@@ -13,6 +13,7 @@ import torch
 import transfer_queue as tq
 from tensordict import TensorDict
 from transfer_queue import KVBatchMeta
+from verl.utils.tensordict_utils import concat_tensordict, index_select_tensor_dict
 
 from suites.verl.cluster.rows import (
     FILLER,
@@ -49,28 +50,29 @@ def put(batch: KVBatchMeta, known: Rows, layout: Layout, token: int) -> tuple[KV
     Returns:
         the rows in order, and the keys among them that were added.
     """
-    silent = np.flatnonzero(known.observed.advantages == 0)
+    drawn = layout.rows[layout.rows != FILLER]
+    silent = np.intersect1d(np.flatnonzero(known.observed.advantages == 0), drawn)
     if len(silent):  # exactly 0, as the method saw it
         zeros = nested([torch.zeros(length) for length in known.response_lengths[silent].tolist()])
         _put(batch, [known.keys[row] for row in silent], {"advantages": zeros})
-    filled, again = np.flatnonzero(layout.rows == FILLER), np.flatnonzero(layout.repeated)
-    once = np.setdiff1d(np.arange(len(layout.rows)), np.concatenate([filled, again]))
-    keys = [known.keys[row] if row != FILLER else "" for row in layout.rows]
-    added: list[str] = []
-    for at in (filled, again):
-        if len(at):
-            sources = known.keys[:1] if at is filled else [keys[number] for number in at]
-            fields = _get(batch, sources, TRAINED_ON)
-            fields = fillers(len(at), fields, token) if at is filled else fields
-            new = fresh(len(at))
-            _put(batch, new, {name: fields[name] for name in fields.keys()} | _weights(known, layout, at))  # noqa: SIM118
-            for number, key in zip(at, new, strict=True):
-                keys[number] = key
-            added += new
+    again, filled = np.flatnonzero(layout.repeated), np.flatnonzero(layout.rows == FILLER)
+    more = np.concatenate([again, filled])
+    once = np.setdiff1d(np.arange(len(layout.rows)), more)
+    keys = np.array([known.keys[row] if row != FILLER else "" for row in layout.rows], dtype=object)
+    added = fresh(len(more))
+    if added:
+        like = known.keys[:1] if len(filled) else []  # its fields are the fillers'
+        copied = _get(batch, [*keys[again], *like], TRAINED_ON)
+        parts = [index_select_tensor_dict(copied, list(range(len(again))))] if len(again) else []
+        parts += [fillers(len(filled), copied, token)] if len(filled) else []
+        fields = concat_tensordict(parts)
+        _put(batch, added, {name: fields[name] for name in fields.keys()} | _weights(known, layout, more))  # noqa: SIM118
+        keys[more] = added
     if len(once):
-        _put(batch, [keys[number] for number in once], _weights(known, layout, once))
+        _put(batch, list(keys[once]), _weights(known, layout, once))
     tags = [batch.tags[known.places[row]] if row != FILLER else {} for row in layout.rows]
-    return KVBatchMeta(keys=keys, tags=tags, partition_id=batch.partition_id, fields=list(TRAINED_ON)), added
+    taken = KVBatchMeta(keys=list(keys), tags=tags, partition_id=batch.partition_id, fields=list(TRAINED_ON))
+    return taken, added
 
 
 def clear(batch: KVBatchMeta, keys: list[str]) -> None:

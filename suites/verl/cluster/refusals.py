@@ -35,6 +35,8 @@ def check(config: DictConfig, method: Method) -> None:
         )
     if config.actor_rollout_ref.rollout.n < 2:
         raise WrongUse(f"{PREFIX}{ROLLOUT}n={config.actor_rollout_ref.rollout.n}: a group needs at least 2 responses")
+    if config.distillation.enabled:
+        raise WrongUse(f"{PREFIX}distillation.enabled=true: its loss is not weighted; leave it out")
     if actor.checkpoint.async_save:
         raise WrongUse(f"{PREFIX}{ACTOR}checkpoint.async_save=true: a run must know when its checkpoint is whole")
     bypass = config.algorithm.rollout_correction.bypass_mode  # no forward pass of our own, no entropies

@@ -28,7 +28,7 @@ KNOWN_BY = ("rm_scores", "advantages", "old_log_probs", "entropy", "response_mas
 # What verl's engine and loss read of a row.
 TRAINED_ON = (
     *("input_ids", "position_ids", "prompts", "responses", "response_mask", "loss_mask"),
-    *("old_log_probs", "rollout_log_probs", "ref_log_prob", "advantages", "multi_modal_inputs", WEIGHTS),
+    *("old_log_probs", "rollout_log_probs", "ref_log_prob", "advantages", WEIGHTS),
 )
 
 
@@ -157,8 +157,6 @@ def fillers(number: int, fields: TensorDict, token: int) -> TensorDict:
     integers = {"input_ids", "prompts", "responses", "response_mask", "loss_mask", "position_ids"}
     values: dict[str, Any] = {}
     for name in fields.keys():  # noqa: SIM118 (a TensorDict iterates over rows)
-        if not isinstance(fields[name], Tensor):
-            continue
         kind = torch.int64 if name in integers else torch.float32
         width = FILLER_TOKENS if name in ("input_ids", "position_ids") else 1
         value = torch.zeros(width, dtype=kind)

@@ -23,7 +23,7 @@ class CPUEngine(FSDPEngineWithLMHead):  # type: ignore[misc]
         """An update."""
         tokens = float(data["input_ids"].offsets()[-1])
         output = super().train_batch(data, loss_function)
-        output["metrics"]["tokens"] = tokens
+        output["metrics"]["tokens"] = [tokens]  # one value a micro-batch, for verl
         return output
 
     def _build_fsdp_module(self, module: torch.nn.Module) -> Any:
