@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from tensordict import TensorDict
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from strategies.types import Floats, Ints
 from suites.advantages import zero_variance
@@ -67,7 +68,7 @@ def read(keys: Sequence[str], tags: Sequence[Mapping[str, Any]], fields: TensorD
     """
     chosen, tags = [keys[place] for place in places], [tags[place] for place in places]
     groups = np.unique([key.rsplit("_", 2)[0] for key in chosen], return_inverse=True)[1]
-    padded = {name: fields[name].to_padded_tensor(0) for name in KNOWN_BY if name in fields}
+    padded = {name: pad_sequence(fields[name].unbind(), batch_first=True) for name in KNOWN_BY if name in fields}
     scores = padded["rm_scores"].sum(-1).double().numpy()
     mask = padded["response_mask"].bool()
     advantages = (padded["advantages"] * mask).sum(-1).double() / mask.sum(-1).clamp(min=1)

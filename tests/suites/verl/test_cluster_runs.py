@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from suites.verl.cluster import state
+
 pytestmark = [pytest.mark.verl, pytest.mark.xdist_group("ray")]
 slow = pytest.mark.slow
 BENCHMARK = "acc/chain-sum"
@@ -115,7 +117,7 @@ def test_verls_trainer_runs_and_is_accounted_for(setting: str, method: str, rank
 @slow
 @pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGINT])
 def test_stopped_and_run_again_loses_and_doubles_nothing(stop: signal.Signals, tmp_path: Path) -> None:
-    words = command("grpo", "pstar", tmp_path, "--set", "evaluations=6")
+    words = command("grpo", "pstar", tmp_path, "--budget", "6000", "--set", "evaluations=6")
     first = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     checkpoint = wait(lambda: sorted(tmp_path.glob("*/checkpoints/*/costaware.json")))[0]
     directory = checkpoint.parents[2]
@@ -124,18 +126,18 @@ def test_stopped_and_run_again_loses_and_doubles_nothing(stop: signal.Signals, t
     first.send_signal(stop)
     first.wait()
     wait(lambda: not left_behind(directory), seconds=60)
-    before = points(directory)
+    before, stood = points(directory), state.recorded(directory)
+    assert 0 < stood < len(before)
     outcome = run(words)
     assert outcome["state"] == "ok", outcome["why"]
     after = points(directory)
-    recorded = json.loads(checkpoint.read_text())["recorded"] if checkpoint.exists() else None
-    assert recorded is None  # finished: its checkpoints are gone
     trained = [point["step"] for point in after if point["phase"] == "train"]
     assert trained == list(range(1, len(trained) + 1))
     evaluated = [point["step"] for point in after if point["phase"] == "eval"]
     assert evaluated == sorted(set(evaluated))
-    kept = next(place for place, (one, other) in enumerate(zip(before, after, strict=False)) if one != other)
-    assert kept >= 3  # what the checkpoint stands behind was not done again
+    assert after[:stood] == before[:stood]  # what the checkpoint stands behind was not done again
+    assert after[stood]["phase"] == "eval"  # its evaluation comes next
+    assert after[stood] != before[stood]
     assert left_behind(directory) == []
     assert json.loads((directory / "status.json").read_text())["attempts"] == 2
 
