@@ -1,7 +1,7 @@
-"""One step of both engines on the same rollouts, model and draw, in one process without ray; prints JSON.
+"""One step of both engines on the same rollouts, model and draw, in one process without ray; a line of JSON a case.
 
 A program of its own, as verl reads its platform from the environment when it is imported.
-Usage: python one_update.py DIRECTORY LOSS METHOD RANKS
+Usage: python one_update.py DIRECTORY LOSS/METHOD/RANKS...
 """
 
 from __future__ import annotations
@@ -188,4 +188,6 @@ def norm(values: dict[str, torch.Tensor]) -> float:
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(Path(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4]))))
+    for case in sys.argv[2:]:
+        asked_loss, asked_method, asked_ranks = case.split("/")
+        print(json.dumps(main(Path(sys.argv[1]), asked_loss, asked_method, int(asked_ranks))), flush=True)
