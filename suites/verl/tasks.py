@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from strategies import Method
-from suites.task import Metric, Point, Request, Task
+from suites.task import Metric, Point, Preview, Request, Task
 from suites.verl import checkpoint
 from suites.verl.sampling import refuse
 from suites.verl.settings import Stage, World
@@ -32,6 +33,9 @@ class PolicyOptimization(Task):
 
     def prepare(self) -> None:
         warm_start(self.world)
+
+    def preview(self, budget: float | None) -> Preview:
+        return replace(super().preview(budget), config=asdict(self.stage))
 
     def recorded(self, workdir: Path) -> int:
         return checkpoint.recorded(workdir)

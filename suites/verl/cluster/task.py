@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from strategies import Method
-from suites.task import Metric, Point, Preview, Request, Task
+from suites.task import Metric, MissingExtra, Point, Preview, Request, Task
 from suites.verl.cluster import compose, refusals
 from suites.verl.cluster.estimate import estimate
 from suites.verl.cluster.presets import Preset, Settings
@@ -64,7 +64,11 @@ class VerlTraining(Task):
 
         self.prepare()
         settings = self._placed()
-        yield from launch(self._composed(settings), settings, self.preset, request)
+        config = self._composed(settings)
+        for file in (*config.data.train_files, *config.data.val_files):
+            if not Path(file).exists():
+                raise MissingExtra(f"{file} is not there: run `costaware data prepare`, or set data=DIRECTORY")
+        yield from launch(config, settings, self.preset, request)
 
     def _composed(self, settings: Settings) -> DictConfig:
         return compose.compose(self.preset, self.stage, settings, self.own)

@@ -109,3 +109,10 @@ def test_proxies_that_verl_has_no_feature_for_are_refused() -> None:
         task.check(parse(method))
     with pytest.raises(WrongUse, match="grad_norm, which verl's trainer does not compute"):
         task.check(parse("pstar:proxy=oracle"))
+
+
+def test_a_machine_without_the_data_says_how_to_get_it(tmp_path: Path) -> None:
+    task, method = made("verl/grpo@paper-1.5b", data=str(tmp_path)), parse("pstar")
+    seeds = tasks.seeds(task.name, method, 0)
+    with pytest.raises(tasks.MissingExtra, match=r"dapo-math-17k.parquet is not there: run `costaware data prepare`"):
+        list(task.run(tasks.Request(method, *seeds, None, tmp_path)))

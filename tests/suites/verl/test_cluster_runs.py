@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from itertools import pairwise
@@ -16,9 +19,11 @@ from typing import Any
 import pytest
 
 from suites.verl.cluster import state
+from suites.verl.cluster.node import VARIABLE
 
 pytestmark = [pytest.mark.verl, pytest.mark.xdist_group("ray")]
 slow = pytest.mark.slow
+ROOT = Path(__file__).resolve().parents[3]
 BENCHMARK = "acc/chain-sum"
 
 
@@ -142,8 +147,35 @@ def test_stopped_and_run_again_loses_and_doubles_nothing(stop: signal.Signals, t
     assert json.loads((directory / "status.json").read_text())["attempts"] == 2
 
 
+@slow
+def test_a_run_joins_the_ray_of_its_allocation(tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    head = [sys.executable, "-m", "suites.verl.cluster.node", "--head", "--port", str(port)]
+    quiet = {"RAY_TMPDIR": tempfile.mkdtemp(prefix="car-"), "RAY_AUTH_MODE": "disabled", "PYTHONPATH": str(ROOT)}
+    node = subprocess.Popen([*head, "--num-cpus", "32", "--num-gpus", "1"], env=os.environ | quiet)
+    try:
+        wait(lambda: answers(port), seconds=120)
+        words = command("grpo", "pstar", tmp_path)
+        done = subprocess.run(words, env=os.environ | {VARIABLE: f"127.0.0.1:{port}"}, capture_output=True, text=True)
+        outcome = json.loads(done.stdout)
+        assert outcome["state"] == "ok", outcome["why"]
+        wait(lambda: not left_behind(Path(outcome["dir"])), seconds=60)  # ray itself stays, the run's processes go
+        assert node.poll() is None
+    finally:
+        node.terminate()
+        node.wait()
+        shutil.rmtree(quiet["RAY_TMPDIR"], ignore_errors=True)
+
+
+def answers(port: int) -> bool:
+    with socket.socket() as caller:
+        return caller.connect_ex(("127.0.0.1", port)) == 0
+
+
 def test_a_cause_is_one_line_and_nothing_is_left(tmp_path: Path) -> None:
-    words = command("grpo", "pstar", tmp_path, "--set", f"model={tmp_path}", "--set", f"data={tmp_path}")
+    words = command("grpo", "pstar", tmp_path, "--set", f"model={tmp_path}")
     outcome = run(words)
     assert outcome["state"] == "failed"
     assert "TrainerFailed" in outcome["why"]

@@ -90,3 +90,12 @@ def test_settings_differ_as_their_names_say() -> None:
     ]
     assert {s.budget for s in stage.values()} == {tasks.make("verl/grpo").default_budget}
     assert tasks.make("verl/grpo@small").stage == stage["grpo"]
+
+
+@pytest.mark.skipif(not importlib.util.find_spec("verl"), reason="needs the extra: install costaware-bench[verl]")
+def test_preview_shows_settings_and_budget() -> None:
+    task = tasks.make("verl/cispo", {"lr": 1e-4})
+    preview = task.preview(1000)
+    assert (preview.config["lr"], preview.config["loss"]) == (1e-4, "cispo")
+    assert preview.estimate == {"backward": 1000}
+    assert task.preview(None).estimate == {"backward": task.default_budget}
