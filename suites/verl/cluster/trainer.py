@@ -72,13 +72,11 @@ class SamplingTrainer(PPOTrainerSync):  # type: ignore[misc]
         return int(self.config.data.train_batch_size // self.config.actor_rollout_ref.actor.ppo_mini_batch_size)
 
     def step(self, metrics: dict[str, Any], timing_raw: dict[str, float]) -> KVBatchMeta:
-        """A step of verl's, its Point, and whether verl shall now save, validate and stop."""
+        """A step of verl's, its Point, and whether verl shall now save and validate."""
         batch = super().step(metrics, timing_raw)
         self._send_step(metrics)
         due = self.marks.due(self.state.mark, self.state.ledger.backward)
         self.config.trainer.save_freq = self.config.trainer.test_freq = 1 if due else -1
-        if due and self.marks.done(self.marks.after(self.state.ledger.backward)):
-            self.total_training_steps = self.global_steps
         return batch
 
     def on_train_end(self) -> None:
@@ -99,21 +97,26 @@ class SamplingTrainer(PPOTrainerSync):  # type: ignore[misc]
         *args: Any,
         **kwargs: Any,
     ) -> dict[str, float]:
-        """verl's summary of a validation; on the way, a Point for each benchmark."""
-        correct = np.array(reward_extra_infos_dict["acc"], dtype=float)
+        """verl's summary of a validation; on the way, a Point for each benchmark, and the end of a spent budget."""
+        correct = np.nan_to_num(
+            np.array(reward_extra_infos_dict["acc"], dtype=float)
+        )  # a response that failed is wrong
         sources, prompts = np.array(data_sources), np.array(sample_uids)
         for source in self.config.trainer.v1.sampler.sampler_kwargs.benchmarks:
             self._send_evaluation(source, correct[sources == source], prompts[sources == source])
         self.state = replace(self.state, mark=self.marks.after(self.state.ledger.backward))
+        if self.marks.done(self.state.mark):
+            self.total_training_steps = self.global_steps
         found: dict[str, float] = super()._val_metrics_update(
             data_sources, sample_uids, reward_extra_infos_dict, *args, **kwargs
         )
         return found
 
     def _send_evaluation(self, source: str, correct: NDArray[Any], prompts: NDArray[Any]) -> None:
-        by_prompt = np.array([correct[prompts == prompt].mean() for prompt in np.unique(prompts)])
-        if not len(by_prompt):
+        if not len(correct):
             raise ValueError(f"no validation row has data_source {source}: prepare the data anew")
+        place, responses = np.unique(prompts, return_inverse=True, return_counts=True)[1:]
+        by_prompt = np.bincount(place, correct) / responses
         spread = float(by_prompt.std(ddof=1)) if len(by_prompt) > 1 else None
         ledger, value = self.state.ledger, float(by_prompt.mean())
         self._send(Point(self.global_steps, "eval", f"acc/{source}", value, ledger, spread, len(by_prompt)))
