@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from strategies import Method
 from suites.task import Metric, MissingExtra, Point, Preview, Request, Task
 from suites.verl.cluster import compose, refusals
 from suites.verl.cluster.estimate import estimate
+from suites.verl.cluster.node import VARIABLE
 from suites.verl.cluster.presets import Preset, Settings
 
 if TYPE_CHECKING:
@@ -65,6 +67,11 @@ class VerlTraining(Task):
         self.prepare()
         settings = self._placed()
         config = self._composed(settings)
+        if settings.nodes > 1 and not os.environ.get(VARIABLE):
+            raise MissingExtra(
+                f"nodes={settings.nodes}: start ray on each (python -m suites.verl.cluster.node --help) "
+                f"and name its head in {VARIABLE}"
+            )
         for file in (*config.data.train_files, *config.data.val_files):
             if not Path(file).exists():
                 raise MissingExtra(f"{file} is not there: run `costaware data prepare`, or set data=DIRECTORY")

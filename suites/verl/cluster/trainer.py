@@ -98,9 +98,8 @@ class SamplingTrainer(PPOTrainerSync):  # type: ignore[misc]
         **kwargs: Any,
     ) -> dict[str, float]:
         """verl's summary of a validation; on the way, a Point for each benchmark, and the end of a spent budget."""
-        correct = np.nan_to_num(
-            np.array(reward_extra_infos_dict["acc"], dtype=float)
-        )  # a response that failed is wrong
+        answers = np.array(reward_extra_infos_dict["acc"], dtype=float)
+        correct = np.nan_to_num(answers)  # a response that failed, NaN, is wrong
         sources, prompts = np.array(data_sources), np.array(sample_uids)
         for source in self.config.trainer.v1.sampler.sampler_kwargs.benchmarks:
             self._send_evaluation(source, correct[sources == source], prompts[sources == source])

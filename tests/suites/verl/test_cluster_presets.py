@@ -111,8 +111,17 @@ def test_proxies_that_verl_has_no_feature_for_are_refused() -> None:
         task.check(parse("pstar:proxy=oracle"))
 
 
-def test_a_machine_without_the_data_says_how_to_get_it(tmp_path: Path) -> None:
-    task, method = made("verl/grpo@paper-1.5b", data=str(tmp_path)), parse("pstar")
-    seeds = tasks.seeds(task.name, method, 0)
-    with pytest.raises(tasks.MissingExtra, match=r"dapo-math-17k.parquet is not there: run `costaware data prepare`"):
-        list(task.run(tasks.Request(method, *seeds, None, tmp_path)))
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("verl/grpo@paper-1.5b", "dapo-math-17k.parquet is not there: run `costaware data prepare`"),
+        ("verl/grpo@paper-8b", "nodes=2: start ray on each"),
+    ],
+)
+def test_a_machine_that_is_not_ready_says_what_is_missing(
+    name: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COSTAWARE_RAY", raising=False)
+    task, method = made(name, data=str(tmp_path)), parse("pstar")
+    with pytest.raises(tasks.MissingExtra, match=message):
+        list(task.run(tasks.Request(method, *tasks.seeds(name, method, 0), None, tmp_path)))
