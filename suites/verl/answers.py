@@ -16,6 +16,7 @@ TAIL = 1_000  # characters in which math-verify looks where no convention was ke
 _BRACES = re.compile(r"\\boxed\s?\{|\\[{}]|[{}]")
 _ANSWER = re.compile(r"answer[\s*]{0,8}[:：][\s*]{0,8}([^\n]+)", re.IGNORECASE)
 _HASHES = re.compile(r"^[^\S\n]{0,8}####[^\S\n]{0,8}([-+$\d.,/%]{1,60})[^\S\n]{0,8}$", re.MULTILINE)
+_AFTER_HASHES = re.compile(r"####[^\S\n]{0,8}([^\n#]+)")
 _WORD = re.compile(r"[A-Za-z]{2}")
 
 
@@ -34,8 +35,10 @@ def stated(response: str, asked: str = "boxed") -> Stated:
         response: all of it; of several answers in one convention the last counts.
         asked: a key of `CONVENTIONS`; an unknown one is as good as `boxed`.
     """
-    order = sorted(CONVENTIONS, key=lambda name: name != asked)
-    found = (CONVENTIONS[name](response) for name in order)
+    readers = [CONVENTIONS[name] for name in sorted(CONVENTIONS, key=lambda name: name != asked)]
+    if asked == "hashes":  # then what follows need not be a number alone on its line
+        readers.insert(1, after_hashes)
+    found = (reader(response) for reader in readers)
     return next(filter(None, found), Stated("", response[-TAIL:]))
 
 
@@ -54,10 +57,13 @@ def boxed(response: str) -> Stated | None:
 
 def answer_line(response: str) -> Stated | None:
     """What stands behind the last `Answer:`, to the end of the line."""
-    contents = [match[1] for match in _ANSWER.finditer(response)]
-    if not contents:
-        return None
-    content = contents[-1].strip(" \t\r*").removesuffix(".")
+    found = _ANSWER.findall(response)
+    return _line(found[-1]) if found else None
+
+
+def _line(content: str) -> Stated:
+    """An answer with what may stand around it on its line: dollars, stars, a box, a unit."""
+    content = content.strip(" \t\r*").removesuffix(".")
     inner = content[1:-1] if re.fullmatch(r"\$[^$]+\$", content) else content
     mixed = "$" in inner or r"\(" in inner or ("\\" not in inner and _WORD.search(inner))
     return boxed(content) or (Stated(inner, f"Answer: {content}") if mixed else _in_box(inner))
@@ -67,6 +73,12 @@ def hashes(response: str) -> Stated | None:
     """The number behind the last `####` that has nothing else on its line (a heading has)."""
     found = _HASHES.findall(response)
     return _in_box(found[-1].removesuffix(".")) if found else None
+
+
+def after_hashes(response: str) -> Stated | None:
+    """Whatever stands behind the last `####`, to the end of the line."""
+    found = _AFTER_HASHES.findall(response)
+    return _line(found[-1]) if found else None
 
 
 def _in_box(value: str) -> Stated:

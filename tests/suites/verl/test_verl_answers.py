@@ -42,6 +42,19 @@ def test_the_convention_that_was_asked_for_counts_first() -> None:
     assert stated(response, "no such convention").value == "4"
 
 
+ASKED_FOR_HASHES = {
+    r"#### $\frac{1}{2}$": r"\frac{1}{2}",
+    r"so it is #### \frac{1}{2}.": r"\frac{1}{2}",
+    "#### 18 dollars": "18 dollars",
+    "#### Step 2\n#### 7\n#### Remarks": "7",
+}
+
+
+@pytest.mark.parametrize("response", ASKED_FOR_HASHES)
+def test_hashes_that_were_asked_for_may_lead_to_anything(response: str) -> None:
+    assert stated(response, "hashes").value == ASKED_FOR_HASHES[response]
+
+
 def test_without_a_convention_the_end_is_read() -> None:
     assert stated("x" * 10_000 + "\nA: 26").text.endswith("x\nA: 26")
     assert len(stated("x" * 10_000).text) == 1_000
