@@ -44,10 +44,12 @@ def test_the_two_commands_for_a_fresh_machine() -> None:
 
 @pytest.mark.parametrize("words", commands(), ids=" ".join)
 def test_commands_and_their_options_exist(words: list[str]) -> None:
-    command = cli.get_command(click.Context(cli), words[0])
-    assert command is not None, f"no command {words[0]}"
+    command, words = cli.get_command(click.Context(cli), words[0]), words[1:]
+    while isinstance(command, click.Group) and words:
+        command, words = command.get_command(click.Context(command), words[0]), words[1:]
+    assert command is not None, f"no such command; before {words}"
     known = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
-    used = {word.partition("=")[0] for word in words[1:] if re.match(r"--?[a-z]", word)}
+    used = {word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)}
     assert used <= known
 
 
