@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -13,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from leaderboard.board import Board
-from leaderboard.charts import rounded
+from leaderboard.charts import listed, short
 from leaderboard.curves import Floats
 from leaderboard.pages import Pages
 from leaderboard.race import AXES
@@ -25,16 +26,26 @@ Columns = Mapping[str, Floats]  # value and every axis of the evaluations of one
 Evals = Mapping[str, Mapping[str, Columns]]  # run -> metric -> columns
 
 
-def cell_pages(board: Board, pages: Pages, folder: Path) -> Iterator[tuple[str, str]]:
-    """(file, text) of every cell's page; `folder` is where they go (links to run directories are relative to it)."""
+def cell_pages(board: Board, pages: Pages, folder: Path) -> list[tuple[str, Callable[[], str]]]:
+    """(file, what makes its text) of every cell; `folder` is where they go (run directories are linked from there)."""
     rows: dict[str, Row] = {}
     for each in board.rows:
         rows.setdefault(each.runs[0], each)  # the headline metric comes first
     evals = _evaluations(board.records.points)
-    for key, group in board.records.runs.groupby(["task", "method", "repeat"], sort=False):
-        runs: list[dict[str, Any]] = group.sort_values("seed").to_dict("records")  # type: ignore[assignment]
-        row = next((rows[run["run"]] for run in runs if run["run"] in rows), None)
-        yield pages.cells[runs[0]["run"]], _cell(key, runs, row, evals, pages, folder)
+    cells: dict[Any, list[dict[str, Any]]] = {}
+    for run in board.records.runs.sort_values("seed", kind="stable").to_dict("records"):
+        cells.setdefault((run["task"], run["method"], run["repeat"]), []).append(run)  # type: ignore[arg-type]
+    return [
+        (
+            pages.cells[runs[0]["run"]],
+            partial(_cell, key, runs, _first(rows, runs), evals, pages, folder),
+        )
+        for key, runs in cells.items()
+    ]
+
+
+def _first(rows: Mapping[str, Row], runs: Sequence[Mapping[str, Any]]) -> Row | None:
+    return next((rows[run["run"]] for run in runs if run["run"] in rows), None)
 
 
 def _evaluations(points: pd.DataFrame) -> Evals:
@@ -47,7 +58,7 @@ def _evaluations(points: pd.DataFrame) -> Evals:
         return found
     run, metric = table["run"].to_numpy(dtype=object), table["metric"].to_numpy(dtype=object)
     cuts = np.flatnonzero((run[1:] != run[:-1]) | (metric[1:] != metric[:-1])) + 1
-    numbers = {name: table[name].to_numpy(dtype=np.float64) for name in columns}
+    numbers = {name: short(table[name].to_numpy(dtype=np.float64)) for name in columns}
     for i, j in zip([0, *cuts], [*cuts, len(table)], strict=True):
         found.setdefault(run[i], {})[metric[i]] = {name: array[i:j] for name, array in numbers.items()}
     return found
@@ -102,8 +113,8 @@ def _data(
                 "runs": [
                     {
                         "seed": run["seed"],
-                        "y": rounded(own[run["run"]][name]["value"]),
-                        "x": {axis: rounded(own[run["run"]][name][axis]) for axis in axes},
+                        "y": listed(own[run["run"]][name]["value"]),
+                        "x": {axis: listed(own[run["run"]][name][axis]) for axis in axes},
                     }
                     for run in runs
                     if name in own[run["run"]]

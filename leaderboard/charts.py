@@ -169,10 +169,20 @@ def rounded(values: Iterable[float] | Floats) -> Numbers:
     >>> rounded([1234567.0, 0.123456789, float("nan"), 0.0])
     [1234600.0, 0.12346, None, 0.0]
     """
-    array = np.asarray(values, dtype=np.float64)
+    return listed(short(np.asarray(values, dtype=np.float64)))
+
+
+def short(array: Floats) -> Floats:
+    """The same values in five significant digits."""
     with np.errstate(divide="ignore", invalid="ignore"):
         places = DIGITS - 1 - np.floor(np.log10(np.abs(array)))
     places = np.where(np.isfinite(places), places, 0.0)
     up, down = 10.0 ** np.maximum(places, 0), 10.0 ** np.maximum(-places, 0)  # powers of ten >= 1 are exact
-    short = np.round(array * up / down) * down / up
-    return [float(value) if ok else None for value, ok in zip(short, np.isfinite(array), strict=True)]
+    return np.asarray(np.round(array * up / down) * down / up)
+
+
+def listed(array: Floats) -> Numbers:
+    """As a list, None for what is not finite."""
+    finite = np.isfinite(array)
+    values: Numbers = array.tolist()
+    return values if finite.all() else [value if ok else None for value, ok in zip(values, finite, strict=True)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from leaderboard.board import Board, board
 from leaderboard.cell_page import cell_pages
 from leaderboard.charts import entry_of
 from leaderboard.claims import claims
+from leaderboard.cores import spread
 from leaderboard.figures import Figures, forest
 from leaderboard.page import render
 from leaderboard.pages import Pages, cell_file, install_library, seal, task_file
@@ -26,6 +28,7 @@ from leaderboard.style import looks
 from leaderboard.svg import save, slug
 from leaderboard.task_page import render_task
 
+CELL_JOBS, CELLS_A_JOB = 16, 20  # at most so many jobs; with fewer cells one is enough
 RUN_COLUMNS = [
     "run",
     "task",
@@ -61,40 +64,67 @@ def build(dirs: Iterable[str | Path], out: Path, progress: Progress = _silent) -
     records = load(dirs)
     progress(0.3, "comparing")
     made = board(records)
+    write(made, out, progress)
+    return made
+
+
+def write(made: Board, out: Path, progress: Progress = _silent) -> None:
+    """Write everything that shows a board into `out`."""
     out.mkdir(parents=True, exist_ok=True)
     tree = {"rows": [row.to_json() for row in made.rows]}
     (out / "leaderboard.json").write_text(json.dumps(tree, indent=1, allow_nan=False, ensure_ascii=False) + "\n")
     write_csv(out / "leaderboard.csv", tree["rows"])
     made.records.runs[RUN_COLUMNS].to_csv(out / "runs.csv", index=False)
     write_points(out / "points.parquet", made.records.points)
-    figures = draw(made, out / "figures", progress)
-    write_pages(made, sections(made.rows, figures), out, progress)
-    return made
-
-
-def write_pages(made: Board, every: Sequence[Section], out: Path, progress: Progress = _silent) -> None:
-    """index.html, tasks/ and cells/ with a page a (task, method), and the library that draws their charts."""
-    runs, points = made.records.runs, made.records.points
-    columns = (runs[name] for name in ("run", "task", "method", "repeat"))
-    cells = {run: cell_file(task, method, int(repeat)) for run, task, method, repeat in zip(*columns, strict=True)}
-    quoted = ((out / name).read_text() for name in ("leaderboard.json", "runs.csv"))
-    pages = Pages(seal(*quoted), cells)
-    said = claims(made.rows, list(made.races.values()))
-    progress(0.75, "writing the pages")
+    pages = Pages(seal(*((out / name).read_text() for name in ("leaderboard.json", "runs.csv"))), _cells(made))
     install_library(out)
-    (out / "index.html").write_text(render(made, every, said, pages), encoding="utf-8")
+    _finish(cell_jobs(made, pages, out), 0.4, 0.55, "writing the pages of runs", progress)
+    figures = draw(made, out / "figures", progress)
+    progress(0.85, "writing the pages")
+    _finish(page_jobs(made, sections(made.rows, figures), pages, out), 0.85, 1.0, "writing the pages", progress)
+
+
+def _finish(jobs: Sequence[Callable[[], None]], start: float, end: float, what: str, progress: Progress) -> None:
+    for i, _ in enumerate(spread(jobs)):
+        progress(start + (end - start) * i / len(jobs), what)
+
+
+def _cells(made: Board) -> dict[str, str]:
+    columns = (made.records.runs[name] for name in ("run", "task", "method", "repeat"))
+    return {run: cell_file(task, method, int(repeat)) for run, task, method, repeat in zip(*columns, strict=True)}
+
+
+def page_jobs(made: Board, every: Sequence[Section], pages: Pages, out: Path) -> list[Callable[[], None]]:
+    """What writes index.html and tasks/."""
+    runs, points = made.records.runs, made.records.points
+    said = claims(made.rows, list(made.races.values()))
     figures = Figures(looks(row.method for row in made.rows))
     of_task = dict(iter(points.groupby("task", sort=False)))
-    for task, group in runs.groupby("task", sort=False):
+
+    def overview() -> None:
+        _write(out / "index.html", render(made, every, said, pages))
+
+    def page(task: str, group: pd.DataFrame) -> None:
         races = [race for (name, _), race in made.races.items() if name == task]
         own = [section for section in every if section.task == task]
         drawn_as = {entry_of(row): figures.look(row.baseline, entry_of(row)) for part in own for row in part.rows}
         about = [claim for claim in said if claim.task.startswith(f"{task},")]
-        text = render_task(str(task), own, races, group, of_task.get(task, points[:0]), drawn_as, about, pages)
-        _write(out / task_file(str(task)), text)
-    progress(0.85, "writing the pages of runs")
-    for file, text in cell_pages(made, pages, out / "cells"):
-        _write(out / file, text)
+        text = render_task(task, own, races, group, of_task.get(task, points[:0]), drawn_as, about, pages)
+        _write(out / task_file(task), text)
+
+    return [overview, *(partial(page, str(task), group) for task, group in runs.groupby("task", sort=False))]
+
+
+def cell_jobs(made: Board, pages: Pages, out: Path) -> list[Callable[[], None]]:
+    """What writes cells/, a few jobs of many pages each."""
+    cells = cell_pages(made, pages, out / "cells")
+    jobs = min(CELL_JOBS, len(cells) // CELLS_A_JOB + 1)
+
+    def some(first: int) -> None:
+        for file, text in cells[first::jobs]:
+            _write(out / file, text())
+
+    return [partial(some, first) for first in range(jobs)]
 
 
 def _write(path: Path, text: str) -> None:
@@ -103,9 +133,10 @@ def _write(path: Path, text: str) -> None:
 
 
 def write_points(path: Path, points: pd.DataFrame) -> None:
-    """Every measurement as a row; runs.csv has the rest by `run`. Diagnostics are JSON text, or empty."""
-    table = points.assign(diagnostics=[json.dumps(each) if each else "" for each in points["diagnostics"]])
-    table.to_parquet(path, index=False)
+    """Every measurement as a row, diagnostics as a column of named parts; runs.csv has the rest by `run`."""
+    if not any(points["diagnostics"]):
+        points = points.assign(diagnostics=None)  # parquet knows no table without columns
+    points.to_parquet(path, index=False)
 
 
 def draw(made: Board, folder: Path, progress: Progress = _silent) -> dict[tuple[str, str | None], dict[str, str]]:
@@ -113,15 +144,18 @@ def draw(made: Board, folder: Path, progress: Progress = _silent) -> dict[tuple[
     figures = Figures(looks(row.method for row in made.rows))
     headline = {(row.task, row.metric) for row in made.rows if row.headline and row.kind == "measured"}
     races = {key: race for key, race in made.races.items() if key in headline and race.series}
+    rows = {key: [row for row in made.rows if (row.task, row.metric) == key] for key in races}
+    jobs = [partial(_drawn, figures, race, rows[key], folder) for key, race in races.items()]
     found: dict[tuple[str, str | None], dict[str, str]] = {}
-    for i, ((task, metric), race) in enumerate(races.items()):
-        progress(0.4 + 0.5 * i / len(races), f"drawing {task}")
-        rows = [row for row in made.rows if (row.task, row.metric) == (task, metric)]
-        found[task, metric] = {
-            name: save(figure, folder, f"{slug(task, metric)}-{name}")
-            for name, figure in _figures(figures, race, rows).items()
-        }
+    for i, (key, markup) in enumerate(zip(races, spread(jobs), strict=True)):
+        progress(0.55 + 0.3 * i / len(races), f"drawing {key[0]}")
+        found[key] = markup
     return found
+
+
+def _drawn(figures: Figures, race: Race, rows: Sequence[Row], folder: Path) -> dict[str, str]:
+    name = slug(race.task, race.metric)
+    return {kind: save(figure, folder, f"{name}-{kind}") for kind, figure in _figures(figures, race, rows).items()}
 
 
 def _figures(figures: Figures, race: Race, rows: Sequence[Row]) -> dict[str, Figure]:
@@ -130,7 +164,7 @@ def _figures(figures: Figures, race: Race, rows: Sequence[Row]) -> dict[str, Fig
     made = {"curves": figures.curves(race, list(dict.fromkeys((tokens, "step"))), shown)}
     if any(row.saving is not None and not row.is_baseline for row in rows):
         few = [row for row in rows if (row.method, int(row.aa)) in shown]
-        made |= {"forest": forest(rows), "levels": figures.levels(race, few)}
+        made |= {"forest": forest(few), "levels": figures.levels(race, few)}
     return made
 
 

@@ -11,13 +11,15 @@ from matplotlib.ticker import EngFormatter, MaxNLocator
 from leaderboard.curves import Floats
 
 LEFT, RIGHT, TOP, BOTTOM = 60.0, 615.0, 10.0, 250.0  # the frame in a picture of 640 x 300
+MOST_POINTS = 60  # a curve
 _TICKS = MaxNLocator(5)
 _SHORT = EngFormatter(sep="")
 
 
 def sketch(curves: Sequence[tuple[Floats, Floats]], log: bool) -> dict[str, Any]:
     """{"paths": SVG path data, "x_ticks", "y_ticks": [(position, text)]} of curves (x, y); `log` is y's scale."""
-    finite = [(x[keep], y[keep]) for x, y in curves if (keep := _drawable(x, y, log)).sum() > 1]
+    thin = [(x[:: len(x) // MOST_POINTS + 1], y[:: len(x) // MOST_POINTS + 1]) for x, y in curves]
+    finite = [(x[keep], y[keep]) for x, y in thin if (keep := _drawable(x, y, log)).sum() > 1]
     if not finite:
         return {"paths": [], "x_ticks": [], "y_ticks": []}
     xs, ys = (np.concatenate(part) for part in zip(*finite, strict=True))

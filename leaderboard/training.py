@@ -18,24 +18,19 @@ Curves = dict[str, dict[Entry, dict[str, list[float | None]]]]  # name -> entry 
 
 def diagnostics(points: pd.DataFrame) -> Curves:
     """Every diagnostic of one task's points that changes along training, as a mean over runs at each step."""
-    sums: dict[str, dict[Entry, dict[int, list[float]]]] = {}
-    columns = (points[name] for name in ("method", "repeat", "step", "diagnostics"))
-    for method, repeat, step, known in zip(*columns, strict=True):
-        for name, value in (known or {}).items():
-            if value is not None:
-                at = sums.setdefault(name, {}).setdefault((method, int(repeat)), {}).setdefault(int(step), [0.0, 0.0])
-                at[0] += value
-                at[1] += 1
-    found = {name: {entry: _curve(at) for entry, at in by.items() if len(at) > 1} for name, by in sums.items()}
+    values = pd.DataFrame([known or {} for known in points["diagnostics"]], dtype="float64")
+    keys = [points[name].to_numpy() for name in ("method", "repeat", "step")]
+    means = values.groupby(keys).mean()
+    found: dict[str, Any] = {str(name): {} for name in means}
+    for entry, table in means.groupby(level=[0, 1]):
+        for name, column in table.items():
+            at = column.dropna()
+            if len(at) > 1:
+                at = at.iloc[np.linspace(0, len(at) - 1, min(len(at), MOST_POINTS)).round().astype(int)]
+                steps = at.index.get_level_values(2).to_numpy(dtype=np.float64)
+                found[str(name)][entry] = {"x": rounded(steps), "y": rounded(at.to_numpy())}
     order = sorted(found, key=lambda name: (*(not name.startswith(first) for first in FIRST), name))
     return {name: found[name] for name in order if _moves(found[name].values())}
-
-
-def _curve(at: Mapping[int, list[float]]) -> dict[str, list[float | None]]:
-    steps = sorted(at)
-    if len(steps) > MOST_POINTS:
-        steps = [steps[i] for i in np.linspace(0, len(steps) - 1, MOST_POINTS).round().astype(int)]
-    return {"x": rounded(steps), "y": rounded([at[step][0] / at[step][1] for step in steps])}
 
 
 def _moves(curves: Iterable[Mapping[str, Any]]) -> bool:

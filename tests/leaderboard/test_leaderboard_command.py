@@ -62,9 +62,11 @@ def test_serve_shows_the_site_until_interrupted(
 
     def read(url: str) -> None:
         def ask() -> None:
-            with urllib.request.urlopen(url) as answer:
-                pages.append(answer.read())
-            signal.raise_signal(signal.SIGINT)
+            try:
+                with urllib.request.urlopen(url, timeout=60) as answer:
+                    pages.append(answer.read())
+            finally:
+                signal.raise_signal(signal.SIGINT)
 
         threading.Thread(target=ask).start()
 
