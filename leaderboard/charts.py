@@ -176,7 +176,7 @@ def short(array: Floats) -> Floats:
     """The same values in five significant digits."""
     with np.errstate(divide="ignore", invalid="ignore"):
         places = DIGITS - 1 - np.floor(np.log10(np.abs(array)))
-    places = np.where(np.isfinite(places), places, 0.0)
+    places = np.where(np.isfinite(places), np.clip(places, -300, 300), 0.0)
     up, down = 10.0 ** np.maximum(places, 0), 10.0 ** np.maximum(-places, 0)  # powers of ten >= 1 are exact
     return np.asarray(np.round(array * up / down) * down / up)
 

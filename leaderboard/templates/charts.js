@@ -62,8 +62,8 @@ function charts(data) {
     row.append(element("button", { type: "button", textContent: "CSV of the curves", onclick: saveCurves }));
     const ticks = methods.map((method, i) => tick(title(method) + (method.baseline ? " (baseline)" : ""), view.on[i], (on) => shown(() => { view.on[i] = on; }), swatch(method)));
     const every = (on) => () => { shown(() => view.on.fill(on)); for (const label of ticks) label.querySelector("input").checked = on; draw(); };
-    form.append(element("fieldset", {}, element("legend", { textContent: "Methods" }), ...ticks,
-      element("button", { type: "button", textContent: "all", onclick: every(true) }), element("button", { type: "button", textContent: "none", onclick: every(false) })));
+    form.append(element("fieldset", {}, element("legend", { textContent: "Methods" }),
+      element("button", { type: "button", textContent: "all", onclick: every(true) }), element("button", { type: "button", textContent: "none", onclick: every(false) }), ...ticks));
   }
   function saveCurves() {
     const metric = data.metrics[view.metric];
@@ -99,7 +99,7 @@ function charts(data) {
     const taken = [];
     for (const dot of dots) {
       const [x, y] = [dot.x[0] / wide, dot.y[0] / high];
-      if (taken.some(([a, b]) => Math.abs(a - x) < 0.16 && Math.abs(b - y) < 0.07)) continue;
+      if (taken.some(([a, b]) => Math.abs(a - x) < 0.2 && Math.abs(b - y) < 0.1)) continue;
       taken.push([x, y]);
       dot.text = [dot.name];
     }

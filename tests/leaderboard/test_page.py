@@ -11,8 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from bench.records import load
+from leaderboard.pages import cell_file, figure
+from leaderboard.sections import MOST_DRAWN
 from leaderboard.site import build
 from leaderboard.svg import slug
 
@@ -48,8 +52,9 @@ class Page(HTMLParser):
         return [value for _, attrs in self.tags for name, value in attrs.items() if name in names and value]
 
 
-@pytest.fixture
-def raced(sweep: Any, racers: Racers) -> Any:
+@pytest.fixture(scope="module")
+def raced(sweep_writer: Any, racers: Racers, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    sweep = sweep_writer(tmp_path_factory.mktemp("runs"))
     for seed in range(3):
         for i, (method, rate) in enumerate({"none": 1.0, "fast": 2.0, "slow": 0.5}.items()):
             sweep.run(method, *racers(rate, noise=0.01, seed=10 * i + seed), seed=seed, diagnostics={"J": 1 / rate})
@@ -57,12 +62,20 @@ def raced(sweep: Any, racers: Racers) -> Any:
     sweep.run(
         "pstar", [5], [0.5], task="replay/log", metrics={"tokens_share": {"direction": "down", "scale": "linear"}}
     )
+    fast = next(sweep.path / spec.run_id for spec in sweep.specs if spec.method == "fast")
+    (fast / "log.txt").write_text("x" * 5000 + "\nlast words")
     return sweep
 
 
-def test_pages_are_self_contained(raced: Any, tmp_path: Path) -> None:
-    build([raced.write()], tmp_path / "site")
-    for path in (tmp_path / "site").rglob("*.html"):
+@pytest.fixture(scope="module")
+def built(raced: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    site = tmp_path_factory.mktemp("board") / "site"
+    build([raced.write()], site)
+    return site
+
+
+def test_pages_are_self_contained(built: Path) -> None:
+    for path in built.rglob("*.html"):
         text = path.read_text()
         page = Page(text)
         for url in page.attributes("src", "href", "xlink:href", "action", "data", "poster"):
@@ -80,9 +93,8 @@ def test_pages_are_self_contained(raced: Any, tmp_path: Path) -> None:
         assert all("nonce" in attrs or "src" not in attrs for attrs in scripts)
 
 
-def test_overview_is_one_file_with_table_curves_and_reasons(raced: Any, tmp_path: Path) -> None:
-    build([raced.write()], tmp_path / "site")
-    page = Page((tmp_path / "site" / "index.html").read_text())
+def test_overview_is_one_file_with_table_curves_and_reasons(built: Path) -> None:
+    page = Page((built / "index.html").read_text())
     assert not page.attributes("src")
     assert {"fast", "slow", "broken"} <= set(page.text.split())
     assert "ValueError: no" in page.text
@@ -90,26 +102,17 @@ def test_overview_is_one_file_with_table_curves_and_reasons(raced: Any, tmp_path
     assert "Curves of verl/grpo@tiny" in page.attributes("aria-label")
 
 
-def test_a_page_of_runs_says_what_made_them_and_how_they_ended(raced: Any, tmp_path: Path) -> None:
-    run = next(
-        run for run in (raced.path / spec.run_id for spec in raced.specs) if "fast" in (run / "spec.json").read_text()
-    )
-    (run / "log.txt").write_text("x" * 5000 + "\nlast words")
-    build([raced.write()], tmp_path / "site")
-    fast, broken = (
-        Page(next((tmp_path / "site" / "cells").glob(f"*__{name}-*.html")).read_text()) for name in ("fast", "broken")
-    )
+def test_a_page_of_runs_says_what_made_them_and_how_they_ended(built: Path) -> None:
+    fast, broken = (Page(next((built / "cells").glob(f"*__{name}-*.html")).read_text()) for name in ("fast", "broken"))
     assert "last words" in fast.text
     assert "x" * 4000 not in fast.text
     assert "costaware run verl/grpo@tiny --strategy fast --seed 0" in fast.text
     assert sum(tag == "path" and attrs.get("d", "") != "" for tag, attrs in fast.tags) == 3  # a curve a seed
     assert "ValueError: no" in broken.text
-    assert f"run-{run.name}" in fast.attributes("id")
 
 
-def test_links_of_the_page_lead_to_files(raced: Any, tmp_path: Path) -> None:
-    build([raced.write()], tmp_path / "site")
-    pages = {path: Page(path.read_text()) for path in (tmp_path / "site").rglob("*.html")}
+def test_links_of_the_page_lead_to_files(built: Path) -> None:
+    pages = {path: Page(path.read_text()) for path in built.rglob("*.html")}
     assert len(pages) == 1 + 2 + 5  # overview, tasks, (task, method)
     for path, page in pages.items():
         links = [link for link in page.attributes("href", "src") if not link.startswith("#")]
@@ -120,19 +123,16 @@ def test_links_of_the_page_lead_to_files(raced: Any, tmp_path: Path) -> None:
             assert not anchor or anchor in pages[target.resolve()].attributes("id"), (path.name, file, anchor)
 
 
-def test_the_same_records_give_the_same_bytes(raced: Any, tmp_path: Path) -> None:
-    directory = raced.write()
-    sites = [tmp_path / "a", tmp_path / "b"]
-    for site in sites:
-        build([directory], site)
-    first, second = ({p.relative_to(site): p.read_bytes() for p in site.rglob("*.*")} for site in sites)
+def test_the_same_records_give_the_same_bytes(raced: Any, built: Path) -> None:
+    again = built.parent / "again"
+    build([raced.path], again)
+    first, second = ({p.relative_to(site): p.read_bytes() for p in site.rglob("*.*")} for site in (built, again))
     assert first == second
 
 
-def test_json_and_csv_hold_the_same_rows(raced: Any, tmp_path: Path) -> None:
-    build([raced.write()], tmp_path / "site")
-    rows = json.loads((tmp_path / "site" / "leaderboard.json").read_text())["rows"]
-    with (tmp_path / "site" / "leaderboard.csv").open() as file:
+def test_json_and_csv_hold_the_same_rows(built: Path) -> None:
+    rows = json.loads((built / "leaderboard.json").read_text())["rows"]
+    with (built / "leaderboard.csv").open() as file:
         table = list(csv.DictReader(file))
     assert [(r["task"], r["method"]) for r in rows] == [(r["task"], r["method"]) for r in table]
     for row, line in zip(rows, table, strict=True):
@@ -181,3 +181,40 @@ def test_a_board_of_nothing_but_plans(sweep: Any, tmp_path: Path) -> None:
     build([sweep.write()], tmp_path / "site")
     assert "No saving can be stated" in (tmp_path / "site" / "index.html").read_text()
     assert json.loads((tmp_path / "site" / "leaderboard.json").read_text())["rows"][0]["state"] == "missing"
+
+
+def test_pages_of_cells_never_share_a_file() -> None:
+    names = ["a", "b", "a/b", "A", *HOSTILE]
+    cells = [(task, method, repeat) for task in names for method in names for repeat in (0, 1)]
+    files = [cell_file(*cell) for cell in cells]
+    assert len({file.lower() for file in files}) == len(cells)
+    assert all(file.startswith("cells/") and file.count("/") == 1 and len(file) < 150 for file in files)
+
+
+def test_numbers_in_tables() -> None:
+    shown = [figure(value) for value in (None, 0.0, 0.5, -1234.5, 0.00012345)]
+    assert shown == ["–", "0.000", "0.500", "−1,234", "0.00012"]
+
+
+def test_many_methods_keep_the_overview_small_and_the_figures_readable(
+    sweep: Any, racers: Racers, tmp_path: Path
+) -> None:
+    for seed in range(2):
+        for i in range(50):
+            method = "none" if i == 0 else f"method:alpha={i}"
+            sweep.run(method, *racers(1 + 0.02 * i, noise=0.01, seed=100 * seed + i, points=100), seed=seed)
+    build([sweep.write()], tmp_path / "site")
+    site = tmp_path / "site"
+    assert (site / "index.html").stat().st_size < 300_000, "ten such tasks must stay below 3 MB"
+    drawn = (site / "figures" / "verl__grpo@tiny__acc-curves.svg").read_text()
+    assert drawn.count("method:alpha") == MOST_DRAWN
+    page = Page((site / "tasks" / "verl__grpo@tiny.html").read_text())
+    assert "method:alpha=1" in page.text
+    assert len(list((site / "cells").glob("*.html"))) == 50
+
+
+def test_raw_points_as_parquet(raced: Any, built: Path) -> None:
+    points, records = pd.read_parquet(built / "points.parquet"), load([raced.path])
+    assert points["value"].tolist() == records.points["value"].tolist()
+    assert points["diagnostics"].tolist() == [each or {"J": None} for each in records.points["diagnostics"]]
+    assert set(points["run"]) <= set(records.runs["run"])
