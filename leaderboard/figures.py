@@ -17,7 +17,7 @@ from leaderboard.row import Row
 from leaderboard.style import BASELINE, CONTROL, COSTS, FAINT, INK, NOISE, SAVES, Look, drawing
 
 FLOOR = -1.0  # savings below are drawn at this edge with their number: one hopeless method hides no other
-BARS = 9  # error bars a curve
+BARS, POINTS = 9, 50  # error bars and points a curve: no more can be told apart on a page
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def _curve(ax: Axes, race: Race, entry: Entry, axis: str, look: Look, k: int) ->
     curves = list(race.curves(entry, axis).values())
     if not curves:
         return
-    x, progress = on_grid(curves)
+    x, progress = on_grid(curves, POINTS)
     if len(x) < 2:
         x, progress = curves[0].x, curves[0].y[None]
     mean = race.scale.values(progress.mean(axis=0))

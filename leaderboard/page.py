@@ -9,6 +9,18 @@ from leaderboard.claims import Claim
 from leaderboard.pages import Pages
 from leaderboard.sections import Section, grid, matrix
 
+FIGURES = 1_500_000  # bytes of them on the overview; the rest are on their tasks' pages
+
+
+def _pictured(sections: Sequence[Section]) -> list[Section]:
+    """The first sections whose curves fit into the overview."""
+    found, size = [], 0
+    for section in sections:
+        size += len(section.figures.get("curves", ""))
+        if section.figures and size <= FIGURES:
+            found.append(section)
+    return found
+
 
 def render(board: Board, every: Sequence[Section], claims: Sequence[Claim], pages: Pages) -> str:
     """The text of index.html. `every`: the sections of the board; `claims`: of the paper, that it speaks to."""
@@ -18,6 +30,7 @@ def render(board: Board, every: Sequence[Section], claims: Sequence[Claim], page
     return pages.text(
         "index.html.j2",
         measured=measured,
+        pictured=_pictured(measured),
         replayed=[section for section in first if section.first.kind == "predicted"],
         matrix=matrix(board.rows),
         rows=rows,

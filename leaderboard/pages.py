@@ -27,11 +27,13 @@ class Pages:
 
     Args:
         seal: a digest of the records: what lets the vendored library run. It can't be guessed by a text in the records.
+        pdf: whether figures are there as PDF.
         cells: run id -> file of its (task, method) page, relative to the site.
     """
 
     seal: str
     cells: Mapping[str, str]
+    pdf: bool = True
 
     def text(self, template: str, *, depth: int = 0, charts: bool = False, **context: Any) -> str:
         """The text of a page that lies `depth` folders below the site; `charts` adds the library."""
@@ -44,6 +46,7 @@ class Pages:
             nonce=self.seal if charts else None,
             library=LIBRARY,
             cells=self.cells,
+            pdf=self.pdf,
             **context,
         )
 

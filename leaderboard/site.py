@@ -29,6 +29,7 @@ from leaderboard.svg import save, slug
 from leaderboard.task_page import render_task
 
 CELL_JOBS, CELLS_A_JOB = 16, 20  # at most so many jobs; with fewer cells one is enough
+MOST_PDFS = 10  # tasks that get their figures as PDF too: half of the time that drawing takes
 RUN_COLUMNS = [
     "run",
     "task",
@@ -76,10 +77,12 @@ def write(made: Board, out: Path, progress: Progress = _silent) -> None:
     write_csv(out / "leaderboard.csv", tree["rows"])
     made.records.runs[RUN_COLUMNS].to_csv(out / "runs.csv", index=False)
     write_points(out / "points.parquet", made.records.points)
-    pages = Pages(seal(*((out / name).read_text() for name in ("leaderboard.json", "runs.csv"))), _cells(made))
+    races = _pictured(made)
+    pdf = len(races) <= MOST_PDFS
+    pages = Pages(seal(*((out / name).read_text() for name in ("leaderboard.json", "runs.csv"))), _cells(made), pdf)
     install_library(out)
     _finish(cell_jobs(made, pages, out), 0.4, 0.55, "writing the pages of runs", progress)
-    figures = draw(made, out / "figures", progress)
+    figures = draw(made, races, out / "figures", pdf, progress)
     progress(0.85, "writing the pages")
     _finish(page_jobs(made, sections(made.rows, figures), pages, out), 0.85, 1.0, "writing the pages", progress)
 
@@ -139,13 +142,23 @@ def write_points(path: Path, points: pd.DataFrame) -> None:
     points.to_parquet(path, index=False)
 
 
-def draw(made: Board, folder: Path, progress: Progress = _silent) -> dict[tuple[str, str | None], dict[str, str]]:
-    """Draw each measured task's headline metric; (task, metric) -> figure's name -> markup."""
-    figures = Figures(looks(row.method for row in made.rows))
+def _pictured(made: Board) -> dict[tuple[str, str | None], Race]:
+    """The races of the tasks' headline metrics, by (task, metric)."""
     headline = {(row.task, row.metric) for row in made.rows if row.headline and row.kind == "measured"}
-    races = {key: race for key, race in made.races.items() if key in headline and race.series}
+    return {key: race for key, race in made.races.items() if key in headline and race.series}
+
+
+def draw(
+    made: Board,
+    races: Mapping[tuple[str, str | None], Race],
+    folder: Path,
+    pdf: bool = True,
+    progress: Progress = _silent,
+) -> dict[tuple[str, str | None], dict[str, str]]:
+    """Draw these races as SVG and, with `pdf`, as PDF; (task, metric) -> figure's name -> markup."""
+    figures = Figures(looks(row.method for row in made.rows))
     rows = {key: [row for row in made.rows if (row.task, row.metric) == key] for key in races}
-    jobs = [partial(_drawn, figures, race, rows[key], folder) for key, race in races.items()]
+    jobs = [partial(_drawn, figures, race, rows[key], folder, pdf) for key, race in races.items()]
     found: dict[tuple[str, str | None], dict[str, str]] = {}
     for i, (key, markup) in enumerate(zip(races, spread(jobs), strict=True)):
         progress(0.55 + 0.3 * i / len(races), f"drawing {key[0]}")
@@ -153,9 +166,9 @@ def draw(made: Board, folder: Path, progress: Progress = _silent) -> dict[tuple[
     return found
 
 
-def _drawn(figures: Figures, race: Race, rows: Sequence[Row], folder: Path) -> dict[str, str]:
+def _drawn(figures: Figures, race: Race, rows: Sequence[Row], folder: Path, pdf: bool) -> dict[str, str]:
     name = slug(race.task, race.metric)
-    return {kind: save(figure, folder, f"{name}-{kind}") for kind, figure in _figures(figures, race, rows).items()}
+    return {kind: save(figure, folder, f"{name}-{kind}", pdf) for kind, figure in _figures(figures, race, rows).items()}
 
 
 def _figures(figures: Figures, race: Race, rows: Sequence[Row]) -> dict[str, Figure]:

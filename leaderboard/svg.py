@@ -29,15 +29,16 @@ def slug(*names: str | None) -> str:
     return f"{plain.strip('.-_')[:60]}-{hashlib.sha256(full.encode()).hexdigest()[:8]}"
 
 
-def save(figure: Figure, folder: Path, name: str) -> str:
-    """Write NAME.svg and NAME.pdf (on white, for papers) and return the SVG as markup for a page."""
+def save(figure: Figure, folder: Path, name: str, pdf: bool = True) -> str:
+    """Write NAME.svg and, with `pdf`, NAME.pdf (on white, for papers) and return the SVG as markup for a page."""
     folder.mkdir(parents=True, exist_ok=True)
     buffer = io.StringIO()
     with drawing(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)  # a name in a script that the font lacks
         figure.savefig(buffer, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
-        figure.set_layout_engine("none")  # laid out once is enough
-        figure.savefig(folder / f"{name}.pdf", metadata={"CreationDate": None}, facecolor="white")
+        if pdf:
+            figure.set_layout_engine("none")  # laid out once is enough
+            figure.savefig(folder / f"{name}.pdf", metadata={"CreationDate": None}, facecolor="white")
     text = _LONG.sub(lambda number: f"{float(number[0]):.2f}", buffer.getvalue())
     (folder / f"{name}.svg").write_text(_on_white(text))
     return inline(text, name)
