@@ -60,7 +60,13 @@ class Pages:
             undefined=jinja2.StrictUndefined,
         )
         environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
-        environment.filters |= {"percent": percent, "estimate": estimate, "figure": figure, "tone": tone}
+        environment.filters |= {
+            "percent": percent,
+            "estimate": estimate,
+            "figure": figure,
+            "points": points,
+            "tone": tone,
+        }
         environment.globals |= {"slug": slug, "task_file": task_file, "most_drawn": MOST_DRAWN}
         return environment
 
@@ -99,6 +105,18 @@ def figure(value: Any) -> str:
         return "–"
     size = abs(value)
     return f"{value:{'.2g' if 0 < size < 0.01 else ',.3f' if size < 1000 else ',.0f'}}".replace("-", "−")
+
+
+def points(value: float | None) -> str:
+    """A difference in percentage points, with its sign.
+
+    >>> points(-0.01), points(1.25), points(None)
+    ('0.0', '+1.2', '–')
+    """
+    if value is None:
+        return "–"
+    text = f"{value:+.1f}"
+    return "0.0" if float(text) == 0 else text.replace("-", "−")
 
 
 @cache

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 from bench.records import load
-from leaderboard.pages import cell_file, figure
+from leaderboard.pages import cell_file, figure, points
 from leaderboard.sections import MOST_DRAWN
 from leaderboard.site import build
 from leaderboard.svg import slug
@@ -193,6 +193,7 @@ def test_pages_of_cells_never_share_a_file() -> None:
 
 def test_numbers_in_tables() -> None:
     shown = [figure(value) for value in (None, 0.0, 0.5, -1234.5, 0.00012345)]
+    assert [points(value) for value in (None, -0.01, 1.25, -3.0)] == ["–", "0.0", "+1.2", "−3.0"]
     assert shown == ["–", "0.000", "0.500", "−1,234", "0.00012"]
 
 
@@ -214,7 +215,7 @@ def test_many_methods_keep_the_overview_small_and_the_figures_readable(
 
 
 def test_raw_points_as_parquet(raced: Any, built: Path) -> None:
-    points, records = pd.read_parquet(built / "points.parquet"), load([raced.path])
-    assert points["value"].tolist() == records.points["value"].tolist()
-    assert points["diagnostics"].tolist() == [each or {"J": None} for each in records.points["diagnostics"]]
-    assert set(points["run"]) <= set(records.runs["run"])
+    table, records = pd.read_parquet(built / "points.parquet"), load([raced.path])
+    assert table["value"].tolist() == records.points["value"].tolist()
+    assert table["diagnostics"].tolist() == [each or {"J": None} for each in records.points["diagnostics"]]
+    assert set(table["run"]) <= set(records.runs["run"])
