@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from bench.rundir import RunDir, Status, read_json
+from bench import packs
+from bench.rundir import RunDir, read_json
 from bench.spec import RunSpec
+from bench.tables import KEYS, Recorded, Runs, points_table, runs_table
 from strategies.errors import WrongUse
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Runs = dict[str, tuple[RunSpec, RunDir]]  # by run id
-KEYS = ("run", "task", "method", "seed", "repeat")
-LEDGER = ("generated", "forward", "backward", "backward_drawn", "draws")
-POINT = ("step", "phase", "metric", "value", "sd", "n", *LEDGER, "diagnostics", "wall_s")
-RUN = ("dir", "budget", "state", "why", "attempts", "wall_s", "metrics", "settings", "command", "versions", "git")
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,27 +25,23 @@ class Records:
     """Records of any number of runs.
 
     Attributes:
-        runs: a row per planned or found run: run, task, method, seed, repeat, dir (None where there is none), budget,
-            state (`missing` where planned but absent), why, attempts, wall_s, metrics (name -> direction, scale; the
-            headline first), settings, command (does this run again), versions, git.
+        runs: a row per planned or found run: run, task, method, seed, repeat, dir (None where there is none: absent, or
+            from a pack), budget, state (`missing` where planned but absent), why, attempts, wall_s, metrics (name ->
+            direction, scale; the headline first), settings, command (does this run again), versions, git.
         points: a row per measurement: run, task, method, seed, repeat, step, phase, metric, value, sd, n, generated,
             forward, backward, backward_drawn, draws, diagnostics (dict), wall_s. What was not finite is NaN.
         baselines: task -> method that the sweep names as its baseline.
+        sources: run id -> spec and records of each run.
     """
 
     runs: pd.DataFrame
     points: pd.DataFrame
     baselines: Mapping[str, str]
+    sources: Mapping[str, tuple[RunSpec, Recorded]] = field(default_factory=dict)
 
     def trials(self, run: str) -> pd.DataFrame | None:
-        """What each trial of a synthetic run cost to reach each level (trials.parquet), None where there is none."""
-        import pandas as pd
-
-        found = self.runs.loc[self.runs["run"] == run, "dir"]
-        if found.empty or found.iloc[0] is None:
-            return None
-        file = Path(found.iloc[0]) / "trials.parquet"
-        return pd.read_parquet(file) if file.is_file() else None
+        """What each trial of a synthetic run cost to reach each level, None where nothing says so."""
+        return self.sources[run][1].trials() if run in self.sources else None
 
     def to_parquet(self, path: str | Path) -> None:
         """One file with a row per point (runs without points have one row), tables in it as JSON text."""
@@ -58,34 +51,65 @@ class Records:
             table[column] = [json.dumps(cell) if isinstance(cell, dict) else None for cell in table[column]]
         table.to_parquet(path, index=False)
 
+    def to_pack(self, path: Path, trials: Mapping[str, pd.DataFrame]) -> int:
+        """One small file that `load` reads like a directory (`bench.packs.write`); returns its bytes."""
+        return packs.write(path, self, trials)
 
-def load(dirs: Iterable[str | Path]) -> Records:
-    """Read sweep directories, single run directories, and directories of either.
+
+def load(sources: Iterable[str | Path]) -> Records:
+    """Read sweep directories, single run directories, directories of either, and packs (`bench.packs`).
 
     A sweep's grid is what its sweep.json plans: missing cells show, and runs of an earlier plan don't.
 
     Raises:
-        WrongUse: no such directory, nothing in it, or two different runs of one cell (task, method, seed, repeat).
+        WrongUse: no such directory or pack, nothing in it, or two different runs of one cell (task, method, seed,
+            repeat).
     """
-    runs, baselines = runs_in(dirs)
+    runs, baselines = runs_in(sources)
     _refuse_mixtures(runs)
-    return _tables(runs, baselines)
+    return Records(runs_table(runs), points_table(runs), baselines, runs)
 
 
-def runs_in(dirs: Iterable[str | Path]) -> tuple[Runs, dict[str, str]]:
-    """Every planned or found run, and the baselines of the sweeps; what `load` makes its tables of."""
+def runs_in(sources: Iterable[str | Path]) -> tuple[Runs, dict[str, str]]:
+    """Every planned or found run, and the baselines of the sweeps; what `load` makes its tables of.
+
+    A run that is in several places (one id is one spec, so the records are the same) is kept once, from the first place
+    where it is finished.
+    """
     runs: Runs = {}
     baselines: dict[str, str] = {}
-    for top in map(Path, dirs):
-        for directory in discover(top):
-            planned, named = _runs_of(directory)
-            for run, found in planned.items():
-                if run in runs and runs[run][1].path.resolve() != found[1].path.resolve():
-                    warnings.warn(f"run {run} is in {runs[run][1].path} and {found[1].path}: kept once", stacklevel=2)
-                runs.setdefault(run, found)
-            for task, method in named.items():
-                baselines.setdefault(task, method)
+    twice: Counter[tuple[Path, Path]] = Counter()
+    for planned, named in _found(sources):
+        for run, (spec, found) in planned.items():
+            if run in runs and not _same_place(runs[run][1], found):
+                twice[runs[run][1].path.parent, found.path.parent] += 1
+                if _is_ok(found) and not _is_ok(runs[run][1]):
+                    runs[run] = spec, found
+            runs.setdefault(run, (spec, found))
+        baselines = {**named, **baselines}
+    for (first, second), number in twice.items():
+        what = "1 run is" if number == 1 else f"{number} runs are"
+        warnings.warn(f"{what} in {first} and {second}: kept once", stacklevel=2)
     return runs, baselines
+
+
+def _found(sources: Iterable[str | Path]) -> Iterator[tuple[Runs, dict[str, str]]]:
+    for top in map(Path, sources):
+        if top.is_file():
+            pack = packs.Pack(top)
+            yield pack.runs(), pack.baselines
+        else:
+            for planned, named in map(runs_of, discover(top)):
+                yield dict(planned), named
+
+
+def _same_place(a: Recorded, b: Recorded) -> bool:
+    return a.path.resolve() == b.path.resolve()
+
+
+def _is_ok(found: Recorded) -> bool:
+    status = found.status()
+    return status is not None and status.state == "ok"
 
 
 def planned_runs(sweep: Path) -> dict[str, RunSpec]:
@@ -107,7 +131,8 @@ def discover(top: Path) -> Iterator[Path]:
     yield from found
 
 
-def _runs_of(directory: Path) -> tuple[Runs, dict[str, str]]:
+def runs_of(directory: Path) -> tuple[dict[str, tuple[RunSpec, RunDir]], dict[str, str]]:
+    """The runs of one sweep or run directory by id, and the baseline that the sweep names for each task."""
     if not (directory / "sweep.json").is_file():
         run = RunDir(directory)
         spec = run.spec()
@@ -125,29 +150,3 @@ def _refuse_mixtures(runs: Runs) -> None:
             where = f"{cells[cell]} and {found.path}"
             raise WrongUse(f"{where} are {spec.task} with {spec.method} under other settings: give them one at a time")
         cells[cell] = found.path
-
-
-def _tables(runs: Runs, baselines: Mapping[str, str]) -> Records:
-    import pandas as pd
-
-    rows: list[dict[str, Any]] = []
-    points: list[dict[str, Any]] = []
-    for run, (spec, found) in runs.items():
-        keys = {"run": run, **{key: getattr(spec, key) for key in KEYS[1:]}}
-        rows.append(keys | _run_row(spec, found))
-        points += [keys | {column: point.get(column) for column in POINT} for point in found.points()]
-    table = pd.DataFrame(points, columns=[*KEYS, *POINT])
-    table = table.astype(dict.fromkeys(("value", "sd", *LEDGER, "wall_s"), "float64"))
-    overview = pd.DataFrame(rows, columns=[*KEYS, *RUN]).astype({"budget": "float64"})
-    overview["dir"] = pd.Series([row["dir"] for row in rows], dtype="object")  # keeps None, which a text column lacks
-    return Records(overview, table, dict(baselines))
-
-
-def _run_row(spec: RunSpec, found: RunDir) -> dict[str, Any]:
-    status = found.status()
-    row: dict[str, Any] = {"dir": str(found.path) if found.path.is_dir() else None, "state": "missing", "why": ""}
-    row |= {"attempts": 0, "wall_s": float("nan"), "metrics": {}, "versions": {}, "git": {}}
-    if isinstance(status, Status):
-        row |= asdict(status)
-    budget = spec.budget if spec.budget is not None else row.get("budget")
-    return row | {"budget": budget, "settings": dict(spec.settings), "command": spec.command}

@@ -8,12 +8,15 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import filelock
 
 from bench.spec import RunSpec
 from strategies.errors import WrongUse
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 State = Literal["running", "ok", "failed", "timeout", "oom", "killed", "preempted", "cancelled", "not run"]
 GONE = "the process that ran it is gone"
@@ -44,6 +47,11 @@ class RunDir:
     """Reads and writes the files of one run."""
 
     path: Path
+
+    @property
+    def directory(self) -> str | None:
+        """The path as text, None where nothing is there: a run that was planned and never started."""
+        return str(self.path) if self.path.is_dir() else None
 
     @property
     def points_file(self) -> Path:
@@ -91,12 +99,20 @@ class RunDir:
             data = self.points_file.read_bytes()
         except FileNotFoundError:
             return []
-        lines = data.split(b"\n")[:-1]
+        whole = data[: data.rfind(b"\n") + 1]
         try:
-            return [json.loads(line) for line in lines]
+            return list(json.loads(b"[" + whole[:-1].replace(b"\n", b",") + b"]"))  # half the time of line by line
         except ValueError:
+            lines = whole.split(b"\n")[:-1]
             number = next(i for i, line in enumerate(lines, 1) if not _is_json(line))
             raise WrongUse(f"{self.points_file}, line {number}: not JSON; remove {self.path} and run again") from None
+
+    def trials(self) -> pd.DataFrame | None:
+        """What trials.parquet holds: what each trial of a synthetic run cost to reach each level; None without one."""
+        import pandas as pd
+
+        file = self.path / "trials.parquet"
+        return pd.read_parquet(file) if file.is_file() else None
 
     def last_point(self) -> dict[str, Any] | None:
         """The newest whole line of points.jsonl, without reading the others."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from bench.records import discover, runs_in
+from bench.records import discover, runs_of
 from bench.rundir import RunDir, Status, is_locked
 from bench.spec import RunSpec
 
@@ -75,8 +75,9 @@ class Survey:
 
 def survey(directory: Path) -> Survey:
     """Look at a sweep directory, a run directory, or a directory of either; WrongUse where there is nothing."""
-    found = runs_in([directory])[0]
-    active = any(is_locked(path) for path in discover(directory))
+    places = list(discover(directory))
+    found = {run: planned for path in places for run, planned in runs_of(path)[0].items()}
+    active = any(is_locked(path) for path in places)
     return Survey({run: (spec, at, at.status()) for run, (spec, at) in found.items()}, active)
 
 

@@ -122,7 +122,8 @@ def _widely_reached(arm: Arm) -> Arm:
 def trial_costs(trials: pd.DataFrame, name: str, scale: Scale, levels: Floats) -> tuple[np.ndarray, Floats]:
     """Trial numbers (n,) and the cost (n, L) at which each first reaches each level; NaN = never.
 
-    The records hold costs on a fixed grid of levels; in between they are linear on the metric's scale.
+    The records hold costs on a fixed grid of levels; in between they are linear on the metric's scale. A level that is
+    on the grid up to rounding is taken from there.
     """
     number, row = np.unique(trials["trial"].to_numpy(), return_inverse=True)
     level, column = np.unique(scale.progress(trials["level"].to_numpy()), return_inverse=True)
@@ -130,6 +131,7 @@ def trial_costs(trials: pd.DataFrame, name: str, scale: Scale, levels: Floats) -
     cost[row, column] = trials[name].to_numpy(dtype=np.float64)
     right = np.clip(np.searchsorted(level, levels, side="left"), 1, len(level) - 1)
     share = np.clip((levels - level[right - 1]) / (level[right] - level[right - 1]), 0.0, None)
+    share = np.where(np.abs(share - share.round()) < 1e-9, share.round(), share)
     exact = np.where(share == 0, cost[:, right - 1], (1 - share) * cost[:, right - 1] + share * cost[:, right])
     return number.astype(np.int64), np.where(share > 1, np.nan, exact)
 

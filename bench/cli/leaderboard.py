@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @click.command("leaderboard")
-@click.argument("dirs", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("dirs", metavar="DIR...|@reference", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--out",
     metavar="SITE",
@@ -24,10 +24,24 @@ if TYPE_CHECKING:
     help="Where the page goes.",
 )
 @click.option("--serve", is_flag=True, help="Then show it in the browser, until interrupted.")
+@click.option(
+    "--pack",
+    "pack_file",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the records of DIR... into one small file instead, to hand on: it is read like a directory.",
+)
 @plugins
 @json_flag
-def command(dirs: tuple[Path, ...], out: Path, serve: bool, plugins: tuple[Plugin, ...], as_json: bool) -> None:
-    """Build the leaderboard of the runs in DIR... (sweep or run directories).
+def command(
+    dirs: tuple[Path, ...],
+    out: Path,
+    serve: bool,
+    pack_file: Path | None,
+    plugins: tuple[Plugin, ...],
+    as_json: bool,
+) -> None:
+    """Build the leaderboard of the runs in DIR...: sweep or run directories, packs, @reference (results that ship).
 
     Writes SITE/index.html (opens from disk, no network) with a page a task and a page a method, leaderboard.json and
     .csv, runs.csv, points.parquet, and figures as SVG and PDF.
@@ -35,8 +49,13 @@ def command(dirs: tuple[Path, ...], out: Path, serve: bool, plugins: tuple[Plugi
     Example: costaware leaderboard runs/smoke --out site
     """
     from bench.meter import Display
+    from leaderboard.reference import expand
     from leaderboard.site import build
 
+    dirs = tuple(expand(dirs))
+    if pack_file is not None:
+        click.echo(_pack(dirs, pack_file))
+        return
     with Display(1.0) as display:
         made = build(dirs, out, display.show)
     if as_json:
@@ -48,3 +67,14 @@ def command(dirs: tuple[Path, ...], out: Path, serve: bool, plugins: tuple[Plugi
         from leaderboard.serve import show
 
         show(out, click.echo)
+
+
+def _pack(dirs: tuple[Path, ...], file: Path) -> str:
+    """Make a pack of the runs in `dirs`; what to tell the user."""
+    from bench.records import load
+    from leaderboard.board import board
+    from leaderboard.reference import pack
+
+    made = board(load(dirs))
+    size = pack(made, file)
+    return f"{file}: {len(made.records.runs)} runs in {size / 1000:,.0f} kB; see costaware leaderboard {file}"
