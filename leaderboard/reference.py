@@ -27,8 +27,8 @@ def packs() -> list[Path]:
 def pack(board: Board, path: Path) -> int:
     """Write all that this board stands on into one file that `costaware leaderboard` reads; returns its bytes.
 
-    Trials are kept at the 15 levels of each race: read back, the pack gives the same rows, up to the 0.05% to which it
-    keeps their costs.
+    Trials are kept at the 15 levels of each race: read back, the pack gives the same rows, but for the rounding of
+    single costs to 0.5%.
     """
     kept: dict[str, list[pd.DataFrame]] = {}
     for race in board.races.values():

@@ -79,10 +79,10 @@ def test_trials_are_kept_at_the_boards_levels(sweep: Any, tmp_path: Path) -> Non
     pack(made, tmp_path / "x.zip")
     again = board(load([tmp_path / "x.zip"]))
     for before, after in zip(made.rows, again.rows, strict=True):
-        # each cost is off by 0.05% at most, and errors of 60 trials at 15 levels average out
+        # rounding has an sd of 0.3% a trial and arm, and is the same at every level: 4 sd over 60 pairs
         assert (before.replicates, before.levels_compared, before.dropped) == (60, after.levels_compared, after.dropped)
         for name in ("saving", "saving_low", "saving_high"):
-            assert getattr(after, name) == pytest.approx(getattr(before, name), abs=1e-4)
+            assert getattr(after, name) == pytest.approx(getattr(before, name), abs=4 * 0.003 * np.sqrt(2 / 60))
     trials = again.records.trials(again.rows[1].runs[0])
     assert trials is not None
     assert trials["level"].nunique() == 15
@@ -144,3 +144,18 @@ def test_another_file_is_one_clear_line(content: bytes, tmp_path: Path, capsys: 
 
 def test_reference_stands_for_the_packs_that_ship(tmp_path: Path) -> None:
     assert expand([tmp_path, Path("@reference")]) == [tmp_path, *packs()]
+
+
+def test_the_results_that_ship_are_whole() -> None:
+    made = board(load(expand([Path("@reference")])))
+    runs = made.records.runs
+    assert set(runs["state"]) == {"ok"}
+    assert {path.stem for path in packs()} >= {"race", "synthetic-paper"}
+    assert sum(path.stat().st_size for path in packs()) < 1.5e6
+    assert all(git["commit"] and git["dirty"] is False for git in runs["git"])
+    assert all(command.startswith("costaware run ") for command in runs["command"])
+    assert all(spec.run_id == run for run, (spec, _) in made.records.sources.items())
+    raced = [row for row in made.rows if row.task == "verl/grpo" and not row.is_baseline]
+    assert min(row.seeds for row in raced) >= 5
+    assert {row.aa for row in raced} == {True, False}
+    assert all(row.saving_low is not None for row in raced)
