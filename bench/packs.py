@@ -168,7 +168,7 @@ def _points(records: Records) -> pd.DataFrame:
 
 
 def _compact(trials: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """One table; costs as 16-bit logarithms, iterations by the cost of one, which hardly varies and so takes no space."""
+    """One table; costs as 16-bit logarithms, iterations by the cost of one, which hardly varies and takes no space."""
     import pandas as pd
 
     table = pd.concat([part.assign(run=run) for run, part in trials.items()], ignore_index=True)

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from leaderboard import intervals, stats, tiers
+from leaderboard import gains, intervals, stats, tiers
 from leaderboard.curves import QUANTILES
-from leaderboard.peak import peak_gain, peak_saving
+from leaderboard.peak import own_peak_saving, peak_saving
 from leaderboard.race import Entry, Race
-from leaderboard.row import Level, Row
-from leaderboard.stats import Ratios
+from leaderboard.row import Level, PeakTarget, Row
+from leaderboard.stats import Interval, Ratios
+
+DELTAS = (0.0, 0.005, 0.01, 0.02)  # below the baseline's peak, on the metric's scale
 
 
 def measured(race: Race, planned: Mapping[Entry, Row], delta: float) -> dict[Entry, Row]:
@@ -33,7 +35,21 @@ def measured(race: Race, planned: Mapping[Entry, Row], delta: float) -> dict[Ent
             axes = {axis: savings[entry] for axis, savings in by_axis.items() if entry in savings}
             row = replace(row, saving_by_axis=axes, saving_drawn=axes.get("backward_drawn"))
         rows[entry] = replace(row, tier=ranks.get(entry), grey=shades.get(entry), p_adjusted=p.get(entry))
-    return rows
+    return _with_control(rows, tiers.half_width(_control(race, certain)))
+
+
+def _with_control(rows: Mapping[Entry, Row], half_width: float) -> dict[Entry, Row]:
+    """The rows with the A/A row's figures beside theirs: what drawing again does."""
+    control = next((row for row in rows.values() if row.aa), None)
+    if control is None:
+        return dict(rows)
+    beside: dict[str, Any] = {"aa_half_width": half_width or None, "aa_peak_gain_pp": control.peak_gain_pp}
+    return {entry: row if row.is_baseline else replace(row, **beside) for entry, row in rows.items()}
+
+
+def _control(race: Race, compared: Mapping[Entry, Ratios]) -> Ratios | None:
+    """The A/A row's ratios."""
+    return next((r for (method, repeat), r in compared.items() if method == race.baseline and repeat > 0), None)
 
 
 def _saving(race: Race, ratios: Ratios, is_baseline: bool) -> dict[str, Any]:
@@ -55,6 +71,7 @@ def _saving(race: Race, ratios: Ratios, is_baseline: bool) -> dict[str, Any]:
         "n_seeds_5pp": None if is_baseline else intervals.seeds_needed(d, 0.05),
         "n_seeds_10pp": None if is_baseline else intervals.seeds_needed(d, 0.10),
         "by_level": tuple(_levels(race, ratios)),
+        **({} if is_baseline else _with_interval("probability_of_improvement", *gains.probability_of_improvement(d))),
     }
 
 
@@ -80,23 +97,42 @@ def _shades(race: Race, certain: Mapping[Entry, Ratios]) -> tuple[dict[Entry, bo
     """Grey and adjusted p: methods as one family; the A/A row, a control, on its own; the baseline not at all."""
     control = {entry: r for entry, r in certain.items() if entry[0] == race.baseline and entry[1] > 0}
     methods = {entry: r for entry, r in certain.items() if entry[0] != race.baseline}
-    shades, p = tiers.grey(methods, next(iter(control.values()), None))
+    shades, p = tiers.grey(methods, _control(race, certain))
     control_shades, control_p = tiers.grey(control, None)
     return shades | control_shades, p | control_p
 
 
 def _peak(race: Race, entry: Entry, delta: float) -> dict[str, Any]:
+    """The paper's rules, and gains at equal tokens: figures of curves, so seeds are the replicates."""
     if race.baseline is None:
         return {}
     method, base = race.curves(entry, "backward"), race.curves((race.baseline, 0), "backward")
     peak = peak_saving(method, base, delta)
     found: dict[str, Any] = {"peak_saving": peak.saving, "hits": peak.hits, "pairs": peak.pairs}
-    gain = peak_gain(method, base) if race.scale.scale == "linear" else None  # points of a logarithm mean nothing
-    if gain:
-        found["peak_gain_pp"] = 100 * gain[0]
-        if gain[1]:
-            found |= {"peak_gain_pp_low": 100 * gain[1][0], "peak_gain_pp_high": 100 * gain[1][1]}
-    return found
+    if race.scale.scale == "linear":  # points of a logarithm mean nothing
+        found |= _gain("peak_gain_pp", gains.gain(method, base, gains.peak), 100)
+    if entry == (race.baseline, 0):
+        return found
+    targets = [(each, peak_saving(method, base, each)) for each in DELTAS]
+    found["peak_targets"] = tuple(PeakTarget(each, at.saving, at.hits, at.pairs) for each, at in targets)
+    if own := own_peak_saving(method, base, race.scale):
+        found |= _with_interval("own_peak_saving", *own)
+    found |= _gain("equal_tokens_gain", gains.gain(method, base, gains.at_equal_tokens))
+    return found | _gain("area_gain", gains.gain(method, base, gains.area))
+
+
+def _gain(name: str, found: gains.Gain | None, factor: float = 1) -> dict[str, Any]:
+    if found is None:
+        return {}
+    low, high = found.interval or (None, None)
+    return _with_interval(
+        name, factor * found.mean, None if low is None or high is None else (factor * low, factor * high)
+    )
+
+
+def _with_interval(name: str, value: float, interval: Interval | None) -> dict[str, Any]:
+    low, high = interval or (None, None)
+    return {name: value, f"{name}_low": low, f"{name}_high": high}
 
 
 def _prediction(race: Race, entry: Entry, kind: str) -> dict[str, Any]:

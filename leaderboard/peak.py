@@ -1,4 +1,4 @@
-"""The paper's own figures: tokens to the baseline's peak, and how much higher the method peaks.
+"""The paper's own figures: tokens to the baseline's peak, and of each method to its own.
 
 A noisy peak as a target is missed by an identical method half of the time, and with one seed it puts an A/A repeat
 anywhere between -28% and +32%; it is shown because the paper reports it, beside how often it was hit.
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from leaderboard.curves import Curve
+from leaderboard.curves import Curve, Scale
 from leaderboard.intervals import t_interval
-from leaderboard.stats import Interval, saving
+from leaderboard.stats import Interval, saving, savings
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,41 @@ def peak_saving(method: Mapping[int, Curve], baseline: Mapping[int, Curve], delt
     return Peak(saving(float(np.mean(ratios))) if ratios else None, len(ratios), len(seeds))
 
 
-def peak_gain(method: Mapping[int, Curve], baseline: Mapping[int, Curve]) -> tuple[float, Interval | None] | None:
-    """Mean over common seeds of the difference of isotonic maxima, in progress, with its t interval from two seeds."""
+def own_peak_saving(
+    method: Mapping[int, Curve], baseline: Mapping[int, Curve], scale: Scale, share: float = 0.99
+) -> tuple[float, Interval | None] | None:
+    """1 - exp(mean_s ln(tokens_method / tokens_baseline)), each to 99% of its own peak (the paper's 8B row).
+
+    Curves are taken as they are. The target is value * 0.99 of a metric that goes up and value / 0.99 of one that goes
+    down. A method that learns little is soon at its own peak: None where the method's mean target is worse than the
+    baseline's by more than that same 1%, without a seed in which both targets cost something, and for values <= 0.
+    """
     seeds = [seed for seed in method if seed in baseline]
-    if not seeds:
+    if any(scale.values(curves[seed].y.max()) <= 0 for seed in seeds for curves in (method, baseline)):
         return None
-    gains = np.array([method[seed].fit[-1] - baseline[seed].fit[-1] for seed in seeds])
-    return float(gains.mean()), t_interval(gains) if len(gains) > 1 else None
+    ours, theirs = ([own_target(curves[seed], scale, share) for seed in seeds] for curves in (method, baseline))
+    if not seeds or float(np.mean(ours)) < slack(float(np.mean(theirs)), scale, share):
+        return None
+    ratios = []
+    for seed, own, other in zip(seeds, ours, theirs, strict=True):
+        needed, base = (
+            float(curve.reach_raw(np.array([target]))[0])
+            for curve, target in ((method[seed], own), (baseline[seed], other))
+        )
+        if needed > 0 and base > 0:
+            ratios.append(np.log(needed / base))
+    if not ratios:
+        return None
+    d = np.array(ratios)
+    return saving(float(d.mean())), savings(*t_interval(d)) if len(d) > 1 else None
+
+
+def own_target(curve: Curve, scale: Scale, share: float) -> float:
+    """What is `share` as good as the curve's peak, in progress."""
+    return slack(float(curve.y.max()), scale, share)
+
+
+def slack(progress: float, scale: Scale, share: float) -> float:
+    """Progress of a value that is worse by the factor `share`: value * share, or value / share where less is better."""
+    value = float(scale.values(progress))
+    return float(scale.progress(value * share if scale.direction == "up" else value / share))

@@ -21,6 +21,16 @@ class Level:
 
 
 @dataclass(frozen=True)
+class PeakTarget:
+    """The paper's rule at `delta` below the baseline's peak: saving over the hits alone, `hits` of `pairs` seeds."""
+
+    delta: float  # on the metric's scale: 0.01 is a point of accuracy
+    saving: float | None
+    hits: int
+    pairs: int
+
+
+@dataclass(frozen=True)
 class Row:
     """One (task, metric, method) of a board. Savings are shares (0.2 = 20% fewer tokens than the baseline)."""
 
@@ -62,6 +72,21 @@ class Row:
     peak_gain_pp: float | None = None
     peak_gain_pp_low: float | None = None
     peak_gain_pp_high: float | None = None
+    aa_half_width: float | None = None  # of the A/A row's interval, as a log ratio: savings within it are grey
+    aa_peak_gain_pp: float | None = None  # what the baseline gains on itself by drawing again
+    peak_targets: tuple[PeakTarget, ...] = ()
+    own_peak_saving: float | None = None  # each method to 99% of its own peak
+    own_peak_saving_low: float | None = None
+    own_peak_saving_high: float | None = None
+    equal_tokens_gain: float | None = None  # at the most tokens both spent; in progress, see leaderboard.gains
+    equal_tokens_gain_low: float | None = None
+    equal_tokens_gain_high: float | None = None
+    area_gain: float | None = None  # of the areas under the curves, a mean gain in progress
+    area_gain_low: float | None = None
+    area_gain_high: float | None = None
+    probability_of_improvement: float | None = None  # share of the replicates in which the method takes fewer tokens
+    probability_of_improvement_low: float | None = None
+    probability_of_improvement_high: float | None = None
     predicted: float | None = None
     n_seeds_5pp: int | None = None
     n_seeds_10pp: int | None = None
