@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write the records of DIR... into one small file instead, to hand on: it is read like a directory.",
 )
+@click.option("--diff", is_flag=True, help="Say what changed from the first DIR to the second, and write nothing.")
 @plugins
 @json_flag
 def command(
@@ -38,6 +39,7 @@ def command(
     out: Path,
     serve: bool,
     pack_file: Path | None,
+    diff: bool,
     plugins: tuple[Plugin, ...],
     as_json: bool,
 ) -> None:
@@ -52,6 +54,9 @@ def command(
     from leaderboard.reference import expand
     from leaderboard.site import build
 
+    if diff:
+        click.echo(_diff(dirs, as_json))
+        return
     dirs = tuple(expand(dirs))
     if pack_file is not None:
         click.echo(_pack(dirs, pack_file))
@@ -78,3 +83,23 @@ def _pack(dirs: tuple[Path, ...], file: Path) -> str:
     made = board(load(dirs))
     size = pack(made, file)
     return f"{file}: {len(made.records.runs)} runs in {size / 1000:,.0f} kB; see costaware leaderboard {file}"
+
+
+def _diff(dirs: tuple[Path, ...], as_json: bool) -> str:
+    """What changed between the boards of two sources, as a table or as JSON."""
+    import json
+
+    from bench.records import load
+    from leaderboard.board import board
+    from leaderboard.diff import changes, table
+    from leaderboard.reference import expand
+    from strategies.errors import WrongUse
+
+    if len(dirs) != 2:
+        raise WrongUse(f"--diff compares two boards, {len(dirs)} given: costaware leaderboard BEFORE AFTER --diff")
+    before, after = (board(load(expand([source]))) for source in dirs)
+    found = changes(before, after)
+    if not as_json:
+        return f"{dirs[0]} -> {dirs[1]}\n{table(found)}"
+    tree = {"before": str(dirs[0]), "after": str(dirs[1]), "changes": [change.to_json() for change in found]}
+    return json.dumps(tree, indent=1, allow_nan=False, ensure_ascii=False)
