@@ -10,7 +10,7 @@ import numpy as np
 
 from leaderboard import gains, intervals, stats, tiers
 from leaderboard.curves import QUANTILES
-from leaderboard.peak import own_peak_saving, peak_saving
+from leaderboard.peak import own_peak_saving, peak_savings
 from leaderboard.race import Entry, Race
 from leaderboard.row import Level, PeakTarget, Row
 from leaderboard.stats import Interval, Ratios
@@ -107,14 +107,14 @@ def _peak(race: Race, entry: Entry, delta: float) -> dict[str, Any]:
     if race.baseline is None:
         return {}
     method, base = race.curves(entry, "backward"), race.curves((race.baseline, 0), "backward")
-    peak = peak_saving(method, base, delta)
+    peak, *targets = peak_savings(method, base, (delta, *DELTAS))
     found: dict[str, Any] = {"peak_saving": peak.saving, "hits": peak.hits, "pairs": peak.pairs}
     if race.scale.scale == "linear":  # points of a logarithm mean nothing
         found |= _gain("peak_gain_pp", gains.gain(method, base, gains.peak), 100)
     if entry == (race.baseline, 0):
         return found
-    targets = [(each, peak_saving(method, base, each)) for each in DELTAS]
-    found["peak_targets"] = tuple(PeakTarget(each, at.saving, at.hits, at.pairs) for each, at in targets)
+    at = zip(DELTAS, targets, strict=True)
+    found["peak_targets"] = tuple(PeakTarget(each, peak.saving, peak.hits, peak.pairs) for each, peak in at)
     if own := own_peak_saving(method, base, race.scale):
         found |= _with_interval("own_peak_saving", *own)
     found |= _gain("equal_tokens_gain", gains.gain(method, base, gains.at_equal_tokens))

@@ -6,7 +6,7 @@ anywhere between -28% and +32%; it is shown because the paper reports it, beside
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,24 +25,26 @@ class Peak:
     pairs: int
 
 
-def peak_saving(method: Mapping[int, Curve], baseline: Mapping[int, Curve], delta: float = 0.0) -> Peak:
-    """1 - exp(mean over hits of ln(tokens_method / tokens_baseline)) to the baseline's peak of the same seed.
+def peak_savings(method: Mapping[int, Curve], baseline: Mapping[int, Curve], deltas: Sequence[float]) -> list[Peak]:
+    """For each delta, 1 - exp(mean over hits of ln(tokens_method / tokens_baseline)) to the baseline's peak - delta.
 
-    Curves (seed -> curve) are taken as they are, linear between evaluations. A seed whose method never gets there is
-    censored: it counts in `pairs`, not in the mean, and nothing is imputed.
+    The peak is that of the same seed. Curves (seed -> curve) are taken as they are, linear between evaluations. A seed
+    whose method never gets there is censored: it counts in `pairs`, not in the mean, and nothing is imputed.
 
     Args:
-        delta: how far below the peak the target lies, on the metric's scale (0.01 is one point of accuracy; on a log
+        deltas: how far below the peak the targets lie, on the metric's scale (0.01 is one point of accuracy; on a log
             scale it is a difference of logarithms).
     """
     seeds = [seed for seed in method if seed in baseline]
-    ratios = []
-    for seed in seeds:
-        target = np.array([baseline[seed].y.max() - delta])
-        needed, base = float(method[seed].reach_raw(target)[0]), float(baseline[seed].reach_raw(target)[0])
-        if needed > 0 and base > 0:  # False for NaN, a miss
-            ratios.append(np.log(needed / base))
-    return Peak(saving(float(np.mean(ratios))) if ratios else None, len(ratios), len(seeds))
+    targets = {seed: baseline[seed].y.max() - np.array(deltas) for seed in seeds}
+    needed, base = (
+        np.array([curves[seed].reach_raw(targets[seed]) for seed in seeds]).reshape(-1, len(deltas))
+        for curves in (method, baseline)
+    )
+    hit = (needed > 0) & (base > 0)  # False for NaN, a miss
+    ratio = np.log(np.where(hit, needed, 1.0) / np.where(hit, base, 1.0))
+    means = [saving(float(r[h].mean())) if h.any() else None for r, h in zip(ratio.T, hit.T, strict=True)]
+    return [Peak(mean, int(h.sum()), len(seeds)) for mean, h in zip(means, hit.T, strict=True)]
 
 
 def own_peak_saving(
