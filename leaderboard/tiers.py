@@ -34,7 +34,7 @@ def tiers(rows: Mapping[Key, Ratios], baseline: Key, shades: Mapping[Key, bool])
     does). Every other row is compared with it by a paired t test on their common replicates; these comparisons with the
     best (Hsu 1981) are one family, adjusted by Holm. Rows that are not behind at 5% share the tier; the rest begin
     anew. Against the baseline the grey rule decides. A bound is an upper limit on a saving, so it may lose but never
-    heads a tier while a measured row is left.
+    heads a tier while a measured row is left, nor stands in one above the baseline's: no saving is shown.
 
     Args:
         rows: with at least two replicates each, the baseline among them.
@@ -51,6 +51,8 @@ def tiers(rows: Mapping[Key, Ratios], baseline: Key, shades: Mapping[Key, bool])
             behind |= {key for key in rest if not shades[key] and mean[key] > 0}
         elif baseline in rest and not shades[head] and mean[head] < 0:
             behind.add(baseline)
+        if baseline in behind:
+            behind |= {key for key in rest if rows[key].bound}
         found |= {key: max(found.values(), default=0) + 1 for key in left if key not in behind}
         left = [key for key in left if key in behind]
     return found

@@ -49,7 +49,7 @@ def verdict(rows: Sequence[Row]) -> str:
     contenders = [row for row in methods(rows) if row.saving is not None]
     if not contenders:
         return _nothing(rows)
-    top = max(contenders, key=lambda row: row.saving or 0)
+    top = max(contenders, key=lambda row: (not row.bound, row.saving or 0))  # an upper limit is no evidence
     if all(row.saving_low is None for row in contenders):
         return f"One seed says nothing about certainty. Largest saving: {top.method}, {estimate(top)}."
     return f"No strategy saves tokens beyond doubt against {top.baseline}. Nearest: {top.method}, {estimate(top)}."

@@ -40,14 +40,14 @@ def shape(t: Floats) -> Floats:
 
 
 def runs(
-    rng: np.random.Generator, offset: Floats, rate: float = 1.0, noise: Noise = Noise(), budget: float = BUDGET
+    rng: np.random.Generator, offset: Floats, rate: float = 1.0, noise: Noise = Noise(), points: int = POINTS
 ) -> list[Curve]:
-    """A run for each of the offsets, evaluated at POINTS equally spaced costs of its budget."""
-    n, tokens = len(offset), np.linspace(0, budget, POINTS)
+    """A run for each of the offsets, evaluated at equally spaced costs."""
+    n, tokens = len(offset), np.linspace(0, BUDGET, points)
     speed = rate * np.exp(rng.normal(0, noise.run, (n, 1)))
     clean = START + GAIN * shape(speed * tokens / BUDGET)
-    values = offset[:, None] + clean + rng.normal(0, noise.evaluation, (n, POINTS))
-    return [Curve(tokens, y, budget) for y in values]
+    values = offset[:, None] + clean + rng.normal(0, noise.evaluation, (n, points))
+    return [Curve(tokens, y, BUDGET) for y in values]
 
 
 def arm(curves: list[Curve], levels: Floats) -> Arm:

@@ -54,6 +54,14 @@ def test_a_bound_never_leads_and_is_grey_where_it_would_be_a_saving() -> None:
     assert grey(worse, None)[0] == {"bound": False}  # an upper limit below zero is a loss beyond doubt
 
 
+def test_a_bound_stands_in_no_tier_above_the_baselines() -> None:
+    """Its upper limit may be larger than the winner's saving; that shows nothing."""
+    rows = {"none": ratios(np.zeros(8)), "best": noisy(-0.7, seed=1), "good": noisy(-0.3, seed=2)}
+    rows |= {"stopped": ratios(rows["best"].per_replicate - 1.0, missed=True), "worse": noisy(0.4, seed=4)}
+    shades, _ = grey({key: row for key, row in rows.items() if key != "none"}, None)
+    assert tiers(rows, "none", shades) == {"best": 1, "good": 2, "none": 3, "stopped": 3, "worse": 4}
+
+
 def test_a_saving_within_the_control_rows_half_width_is_grey() -> None:
     control = noisy(0.0, sd=0.4, n=5)
     small = noisy(-0.1, sd=0.01, n=5, seed=1)
