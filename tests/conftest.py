@@ -55,7 +55,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--run-slow", action="store_true", help="also run the tests marked slow: minutes each")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
+    if not getattr(config.option, "numprocesses", None):
+        config.option.dist = "no"  # pytest-benchmark takes addopts' --dist for several processes and measures nothing
     # A shell that starts us in the background has Ctrl-C ignored, and the programs that tests interrupt inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "slow: takes minutes; run with --run-slow")
