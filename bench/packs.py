@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 PLAN, POINTS, TRIALS = "pack.json", "points.parquet", "trials.parquet"
 NOT_PACKED = ("host", "started", "finished")  # of a status; and git's root: of no use on another machine
+FORMAT = 1
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the same records give the same bytes
 LOG_STEP = 1e-2  # costs of trials are kept to 0.5%: trials differ by 30% and more
 NEVER, FREE = -(2**15), 1 - 2**15  # codes of a level that was never reached, and of one held at no cost
@@ -51,6 +52,8 @@ class Pack:
             raise WrongUse(
                 f"{self.path}: neither a directory of runs nor a pack of them ({error}); `--pack` makes one"
             ) from error
+        if tree.get("format") != FORMAT:
+            raise WrongUse(f"{self.path}: a pack of format {tree.get('format')}, this version reads {FORMAT}")
         return tree
 
     @property
@@ -133,7 +136,7 @@ def write(path: Path, records: Records, trials: Mapping[str, pd.DataFrame]) -> i
     runs = [
         {"run": run, "spec": _spec(spec), "status": _status(at.status())} for run, (spec, at) in records.sources.items()
     ]
-    plan = {"format": 1, "baselines": dict(records.baselines), "runs": runs}
+    plan = {"format": FORMAT, "baselines": dict(records.baselines), "runs": runs}
     members = {PLAN: json.dumps(plan, indent=1, allow_nan=False).encode(), POINTS: _parquet(_points(records))}
     if trials:
         members[TRIALS] = _parquet(_compact(trials))

@@ -86,7 +86,10 @@ def runs_in(sources: Iterable[str | Path]) -> tuple[Runs, dict[str, str]]:
                 if _is_ok(found) and not _is_ok(runs[run][1]):
                     runs[run] = spec, found
             runs.setdefault(run, (spec, found))
-        baselines = {**named, **baselines}
+        for task, method in named.items():
+            if baselines.setdefault(task, method) != method:
+                what = f"{task}: two baselines are named, {baselines[task]} and {method}"
+                warnings.warn(f"{what}; compared with {baselines[task]}", stacklevel=2)
     for (first, second), number in twice.items():
         what = "1 run is" if number == 1 else f"{number} runs are"
         warnings.warn(f"{what} in {first} and {second}: kept once", stacklevel=2)

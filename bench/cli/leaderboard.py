@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bench.cli.options import json_flag, plugins
+from bench.cli.options import json_flag, plugins, warnings_in_a_line
 
 if TYPE_CHECKING:
     from strategies.registry import Plugin
@@ -54,6 +54,7 @@ def command(
     from leaderboard.reference import expand
     from leaderboard.site import build
 
+    click.get_current_context().with_resource(warnings_in_a_line())
     if diff:
         click.echo(_diff(dirs, as_json))
         return

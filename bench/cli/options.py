@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -59,3 +61,15 @@ def backend(cluster: str, jobs: int | None) -> Local | Debug:
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return Debug() if cluster == "debug" else Local(jobs or cores or 1)
+
+
+@contextmanager
+def warnings_in_a_line() -> Iterator[None]:
+    """Within, a warning is one line like an error's, without the place in our code."""
+
+    def show(message: Warning | str, *place: Any, **more: Any) -> None:
+        click.echo(f"costaware: warning: {message}", err=True)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield

@@ -134,6 +134,17 @@ def test_the_command_makes_and_reads_packs(raced: Any, tmp_path: Path, capsys: p
     assert (tmp_path / "site" / "index.html").is_file()
 
 
+def test_warnings_are_lines_like_errors(raced: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pack(board(load([raced.write()])), tmp_path / "x.zip")
+    other = raced.write({"verl/grpo@tiny": "fast"})
+    assert run("leaderboard", tmp_path / "x.zip", other, "--out", tmp_path / "site") == 0
+    lines = [line for line in capsys.readouterr().err.splitlines() if "warning" in line]
+    assert lines == [
+        "costaware: warning: verl/grpo@tiny: two baselines are named, none and fast; compared with none",
+        f"costaware: warning: 8 runs are in {tmp_path / 'x.zip'} and {other}: kept once",
+    ]
+
+
 @pytest.mark.parametrize("content", [b"no archive", b""])
 def test_another_file_is_one_clear_line(content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "x.zip"

@@ -41,3 +41,13 @@ def test_claims_match_setting_and_strategy() -> None:
     assert all(claim.claim.startswith("pstar") and claim.setting.startswith("grpo,") for claim in found)
     assert all(claim.ours == "32% [30, 34]" for claim in found)
     assert len(paper()["token_savings"]) == 13
+
+
+def test_claims_are_answered_by_their_own_rule_too() -> None:
+    own = {"own_peak_saving": 0.1, "own_peak_saving_low": -0.05, "own_peak_saving_high": 0.2}
+    row = replace(WIN, peak_saving=0.4, hits=4, pairs=5, **own)
+    ours = {claim.ours for claim in claims([row], [])}
+    assert ours == {
+        "32% [30, 34]; to the baseline's peak 40% (4 of 5 seeds reach it)",
+        "32% [30, 34]; each to 99% of its own peak 10% [−5, 20]",
+    }
