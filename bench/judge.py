@@ -27,7 +27,10 @@ ENDS: Mapping[str, tuple[Fault, str]] = {
     "CANCELLED": ("cancelled", "its job {job} was cancelled"),
     "REVOKED": ("cancelled", "its job {job} was revoked"),
 }
-OUT_OF_MEMORY = re.compile(r"exceeded (job |step )?memory limit|oom[-_ ]kill|out[-_ ]of[-_ ]memory", re.IGNORECASE)
+OUT_OF_MEMORY = re.compile(  # in what Slurm itself writes into a job's output
+    r"^(slurmstepd|srun|slurmd)\b.*(exceeded (job |step )?memory limit|oom[-_ ]kill|out[-_ ]of[-_ ]memory)",
+    re.IGNORECASE | re.MULTILINE,
+)
 TAIL_BYTES = 8192
 DECIDED_ELSEWHERE = ("cancelled", "preempted", "node failure")  # what ends a job whether or not a run has begun
 

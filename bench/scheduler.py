@@ -147,6 +147,11 @@ def cancel(ids: Sequence[str]) -> None:
         _ask("scancel", "--quiet", *ids[first : first + AT_ONCE])
 
 
+def state_of(job: str) -> str:
+    """Slurm's state of one job, `RUNNING` say."""
+    return _ask("squeue", "--noheader", "--states=all", f"--jobs={job}", "--format=%T").strip()
+
+
 def requeue(job: str) -> None:
     """Let Slurm start this job again, later."""
     _ask("scontrol", "requeue", job)

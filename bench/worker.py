@@ -62,6 +62,7 @@ class Pack:
         from bench.pool import Job
 
         self.plan, self.index, self.name = plan, index, name
+        self.job = f"{os.environ.get('SLURM_ARRAY_JOB_ID', '')}_{index}"
         self.code, self.finished, self.again = 0, 0, False
         self.parent = os.getppid()
         self.running: list[Job] = []
@@ -104,20 +105,31 @@ class Pack:
         """SIGTERM or SIGUSR2 has interrupted the run that was being done; its process is gone."""
         from bench.rundir import RunDir
 
+        fault, why = self._reason(number)
+        self.again = self.again or fault == "preempted"
         for job in self.running:
             status = RunDir(job.path).recorded_status()
-            if status is None or status.state != "running" or status.job != self.name:
-                continue
-            if number == signal.SIGTERM:
-                self._mark(job, "killed", TOLD_TO_END)
-            elif self._at_its_limit():
-                self.again = self.again or self._advanced(job) or self.finished > 0
-                self._mark(job, "timeout", f"its job ran into its limit of {self.plan.job_min} min")
-            else:
-                self.again = True
-                self._mark(job, "preempted", "its job's place was wanted (SIGUSR2)")
+            if status is not None and status.state == "running" and status.job == self.name:
+                self.again = self.again or (fault == "timeout" and (self.finished > 0 or self._advanced(job)))
+                self._mark(job, fault, why)
         if number == signal.SIGTERM:
             self.code = self.code or 128 + number
+
+    def _reason(self, number: int) -> tuple[Fault, str]:
+        """Why this job shall end."""
+        from bench import scheduler
+
+        if number == signal.SIGUSR2:
+            if self._at_its_limit():
+                return "timeout", f"its job ran into its limit of {self.plan.job_min} min"
+            return "preempted", "its job's place was wanted (SIGUSR2)"
+        try:
+            state = scheduler.state_of(self.job)
+        except scheduler.NoAnswer:
+            state = ""
+        if state == "RUNNING":  # it has some time left, as preempted jobs have
+            return "preempted", f"its job {self.job} was preempted"
+        return ("cancelled", f"its job {self.job} was cancelled") if state == "CANCELLED" else ("killed", TOLD_TO_END)
 
     def _at_its_limit(self) -> bool:
         from bench.plans import SIGNAL_S
@@ -149,9 +161,9 @@ class Pack:
         for path in (self.plan.directory / run for run in self.plan.packs[self.index]):
             status = RunDir(path).status()
             if status is not None and status.job == self.name and status.fault == "killed":
-                preempted = status.why == TOLD_TO_END
-                why = "its job was preempted" if preempted else "its node failed, and Slurm started its job again"
-                self._mark(Job(path), "preempted" if preempted else "node failure", why)
+                told = status.why == TOLD_TO_END
+                why = "its job was queued again" if told else "its node failed, and Slurm started its job again"
+                self._mark(Job(path), "preempted" if told else "node failure", why)
 
     def _is_open(self, path: Path) -> bool:
         """Whether a run is to be done: not what this job, started again, has brought to its end before."""
@@ -165,11 +177,10 @@ class Pack:
     def _requeue(self) -> None:
         from bench import scheduler
 
-        job = f"{os.environ['SLURM_ARRAY_JOB_ID']}_{self.index}"
         try:
-            scheduler.requeue(job)
+            scheduler.requeue(self.job)
         except scheduler.NoAnswer as why:
-            print(f"job {job} can't be queued again: {why}; the next sweep will submit what is left", flush=True)
+            print(f"job {self.job} can't be queued again: {why}; the next sweep will submit what is left", flush=True)
 
 
 def _points(path: Path) -> int:

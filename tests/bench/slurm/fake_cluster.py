@@ -22,13 +22,14 @@ SPAN = 16  # ports of one cluster
 MUNGE_LOCK = Path("/run/lock/costaware-tests-munge")
 DAEMON = ("setpriv", "--pdeathsig", "KILL", "--")
 PATIENCE_S = 60.0  # of every wait, on a machine that does much else
+# cred_expire: also the seconds that a requeued job waits; less than 5 means the default of 120
 CONF = """
 ClusterName=fake
 SlurmctldHost={host}(127.0.0.1)
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
-AuthInfo=cred_expire=3
+AuthInfo=cred_expire=5
 StateSaveLocation={top}/state
 SlurmdSpoolDir={top}/spool/%n
 SlurmctldPidFile={top}/slurmctld.pid
@@ -58,7 +59,7 @@ MaxJobCount=30000
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 SlurmctldTimeout=30
-SlurmdTimeout=12
+SlurmdTimeout=30
 MessageTimeout=15
 InactiveLimit=0
 {accounting}
