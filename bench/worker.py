@@ -129,7 +129,7 @@ class Pack:
             state = ""
         if state == "RUNNING":  # it has some time left, as preempted jobs have
             return "preempted", f"its job {self.job} was preempted"
-        return ("cancelled", f"its job {self.job} was cancelled") if state == "CANCELLED" else ("killed", TOLD_TO_END)
+        return "killed", TOLD_TO_END  # the scheduler, asked later, says by what
 
     def _at_its_limit(self) -> bool:
         from bench.plans import SIGNAL_S

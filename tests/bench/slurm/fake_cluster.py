@@ -60,7 +60,7 @@ PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 SlurmctldTimeout=30
 SlurmdTimeout=30
-MessageTimeout=15
+MessageTimeout=8
 InactiveLimit=0
 {accounting}
 {nodes}

@@ -205,7 +205,7 @@ def test_job_asked_to_leave_queues_itself_again(
     assert found["earlier"] == ["preempted: its job's place was wanted (SIGUSR2)"]
 
 
-@pytest.mark.parametrize("seconds_after", ["submission", "start"])
+@pytest.mark.parametrize("seconds_after", ["submission", pytest.param("start", marks=pytest.mark.slow)])
 def test_controller_dies_mid_sweep(
     cluster: FakeCluster, out: Path, tmp_path: Path, waits: tuple[Path, Callable[[], None]], seconds_after: str
 ) -> None:
