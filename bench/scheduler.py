@@ -25,6 +25,7 @@ KEPT = ("SLURM_CONF", "SLURM_CLUSTERS")  # where the cluster is; all else of SLU
 OF_A_JOB = ("SLURM", "SRUN_", "SUBMITIT_", "SQUEUE_", "SACCT_", "PMI")
 OF_A_RANK = ("MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
 MAX_ARRAY_SIZE = 1001  # Slurm's default
+OWN_CODES, LAST_SIGNAL = 2, 64  # a worker's Python ends with 0, 1, 2, or beyond the signals' numbers
 AT_ONCE = 500  # ids in one scancel
 
 
@@ -127,10 +128,14 @@ def _indices(text: str) -> Iterator[int]:
 
 
 def _exit_code(text: str) -> int:
-    """squeue's wait status `35072`, or sacct's `137:0` and `0:9`, as a shell's exit code."""
+    """squeue's wait status `35072`, or sacct's `9:0` and `0:9`, as a shell's exit code.
+
+    sacct takes 128 off what the batch script's shell made of a signal; a worker itself ends with none of these numbers.
+    """
     code, colon, signal = text.partition(":")
     if colon:
-        return 128 + int(signal) if int(signal) else int(code)
+        number = int(signal) or (int(code) if OWN_CODES < int(code) <= LAST_SIGNAL else 0)
+        return 128 + number if number else int(code)
     status = int(code) if code.isdigit() else 0
     return 128 + (status & 0x7F) if status & 0x7F else status >> 8
 

@@ -31,8 +31,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeCluster]:
 
 @pytest.fixture(scope="session")
 def accounting_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeCluster]:
-    """Two nodes with slurmdbd; the controller forgets a job two seconds after its end."""
-    yield from _started(tmp_path_factory, "accounts", accounts=True, memory_s=2)
+    """Two nodes with slurmdbd, and a quality of service `small` of four jobs a user."""
+    yield from _started(tmp_path_factory, "accounts", accounts=True)
 
 
 @pytest.fixture

@@ -53,7 +53,7 @@ JobAcctGatherFrequency=task=1
 JobAcctGatherParams=OverMemoryKill
 JobRequeue=1
 KillWait=3
-MinJobAge={memory}
+MinJobAge=3600
 MaxArraySize={array_size}
 MaxJobCount=30000
 PreemptType=preempt/partition_prio
@@ -72,7 +72,15 @@ NODE = "NodeName=n{i} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=8 
 NO_ACCOUNTING = "AccountingStorageType=accounting_storage/none"
 SLURMDBD = """AccountingStorageType=accounting_storage/slurmdbd
 AccountingStorageHost=127.0.0.1
-AccountingStoragePort={port}"""
+AccountingStoragePort={port}
+AccountingStorageEnforce=limits,qos"""
+ACCOUNTS = (
+    "add cluster fake",
+    "add account lab",
+    "add qos small MaxSubmitJobsPerUser=4",
+    "add user root account=lab",
+    "modify user root set qos+=small",
+)
 SLURMDBD_CONF = """
 DbdHost=localhost
 DbdAddr=127.0.0.1
@@ -96,12 +104,11 @@ class FakeCluster:
     Args:
         top: a directory of its own.
         accounts: with slurmdbd and a database, so that sacct works; without, squeue alone remembers.
-        memory_s: how long the controller remembers ended jobs (MinJobAge).
         array_size: indices of an array stay below this (MaxArraySize).
     """
 
-    def __init__(self, top: Path, accounts: bool = False, memory_s: int = 3600, array_size: int = 101) -> None:
-        self.top, self.accounts, self.memory_s, self.array_size = top, accounts, memory_s, array_size
+    def __init__(self, top: Path, accounts: bool = False, array_size: int = 101) -> None:
+        self.top, self.accounts, self.array_size = top, accounts, array_size
         self.host = socket.gethostname().partition(".")[0]
         self.daemons: dict[str, subprocess.Popen[bytes]] = {}
         self.calls = top / "calls"  # a line for each client command that went through `env`
@@ -123,13 +130,14 @@ class FakeCluster:
         (self.top / "slurm.conf").write_text(
             CONF.format(
                 host=self.host, top=self.top, port=self.port, nodes="\n".join(nodes), accounting=accounting,
-                memory=self.memory_s, array_size=self.array_size,
+                array_size=self.array_size,
             )
         )  # fmt: skip
         (self.top / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n")
         if self.accounts:
             wait_until(lambda: self.ok("sacctmgr", "-n", "show", "cluster"), "slurmdbd answers")
-            self.ok("sacctmgr", "-i", "add", "cluster", "fake")
+            for words in ACCOUNTS:
+                self.ok("sacctmgr", "-i", *words.split())
         self.start_daemon("slurmctld")
         for node in ("n1", "n2"):
             self.start_daemon("slurmd", node)
@@ -167,6 +175,15 @@ class FakeCluster:
                 links = [os.readlink(link) for link in (process / "fd").iterdir()]
                 if (ours and on_node) or str(self.top / "log" / f"slurmd.{node}.log") in links:
                     yield int(process.name)
+
+    def forget(self) -> None:
+        """Let the controller forget all jobs and start to count them anew, as MinJobAge and a lost state do."""
+        self.kill("slurmctld")
+        for file in (self.top / "state").glob("job_state*"):
+            file.unlink()
+        self.start_daemon("slurmctld")
+        wait_until(lambda: self.ok("squeue"), "the controller answers")
+        wait_until(lambda: self.output("sinfo", "-h", "-N", "-p", "main", "-o", "%T").split() == ["idle"] * 2, "nodes")
 
     def stop(self) -> None:
         """Cancel what runs, then end the daemons."""
