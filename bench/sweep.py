@@ -57,10 +57,11 @@ class Sweep:
     def runs(self) -> Iterator[tuple[RunSpec, Resources]]:
         """Every run of the grid."""
         for entry in self.entries:
+            cells = [(method, 0) for method in entry.methods] + [(entry.baseline, 1)] * entry.aa
+            parsed = {method: parse(method) for method in entry.methods}
             for seed in range(entry.seeds):
-                cells = [(method, 0) for method in entry.methods] + [(entry.baseline, 1)] * entry.aa
                 for method, repeat in cells:
-                    spec = specify(entry.name, parse(method), seed, repeat, entry.budget, entry.settings)
+                    spec = specify(entry.name, parsed[method], seed, repeat, entry.budget, entry.settings)
                     yield spec, entry.resources
 
     def with_methods(self, specs: tuple[str, ...]) -> Sweep:

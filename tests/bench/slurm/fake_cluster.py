@@ -54,7 +54,7 @@ JobAcctGatherParams=OverMemoryKill
 JobRequeue=1
 KillWait=3
 MinJobAge=3600
-MaxArraySize={array_size}
+MaxArraySize=1001
 MaxJobCount=30000
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
@@ -104,11 +104,10 @@ class FakeCluster:
     Args:
         top: a directory of its own.
         accounts: with slurmdbd and a database, so that sacct works; without, squeue alone remembers.
-        array_size: indices of an array stay below this (MaxArraySize).
     """
 
-    def __init__(self, top: Path, accounts: bool = False, array_size: int = 101) -> None:
-        self.top, self.accounts, self.array_size = top, accounts, array_size
+    def __init__(self, top: Path, accounts: bool = False) -> None:
+        self.top, self.accounts = top, accounts
         self.host = socket.gethostname().partition(".")[0]
         self.daemons: dict[str, subprocess.Popen[bytes]] = {}
         self.calls = top / "calls"  # a line for each client command that went through `env`
@@ -130,7 +129,6 @@ class FakeCluster:
         (self.top / "slurm.conf").write_text(
             CONF.format(
                 host=self.host, top=self.top, port=self.port, nodes="\n".join(nodes), accounting=accounting,
-                array_size=self.array_size,
             )
         )  # fmt: skip
         (self.top / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n")

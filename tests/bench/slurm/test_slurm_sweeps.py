@@ -69,22 +69,6 @@ def _name(out: Path) -> str:
     return folder.name
 
 
-def test_more_runs_than_an_array_may_have(cluster: FakeCluster, out: Path, tmp_path: Path) -> None:
-    file = sweep_file(tmp_path, ["pstar"], seeds=70)  # 210 runs, arrays of at most 101
-    done = sweep(cluster, file, out, "--resource", "sbatch.hold=true", "--jobs", "4")
-    assert done.returncode == 0, done.stderr
-    assert "210 jobs in 3 arrays" in done.stdout
-    assert status(cluster, out / "small")["runs"]["queued"] == 210
-    again = sweep(cluster, file, out)
-    assert "submitted" not in again.stdout
-    cancelled = costaware("cancel", out / "small", env=env_of(cluster))
-    assert "cancelled 210 jobs" in cancelled.stdout, cancelled.stderr
-    found = wait_for_rest(cluster, out / "small")
-    assert found["runs"]["failed"] == 210
-    assert {row["state"] for row in found["failed"]} == {"cancelled"}
-    assert "was cancelled" in found["failed"][0]["why"]
-
-
 def test_submission_inside_another_job(cluster: FakeCluster, out: Path, tmp_path: Path) -> None:
     """What Slurm sets for that job must not reach the jobs that it submits."""
     seen = tmp_path / "seen"
