@@ -13,10 +13,10 @@ from pathlib import Path
 from bench.meter import Display
 from bench.pool import Job, Outcome, run_jobs
 from bench.progress import Progress
+from bench.resources import Resources
 from bench.rundir import GONE, RunDir
 from bench.runner import execute, mark
 from bench.spec import RunSpec
-from bench.sweep import Resources
 from suites import task as suites
 
 
@@ -43,13 +43,16 @@ class Debug:
             yield Outcome(job)
 
 
-def launch(directory: Path, runs: Iterable[tuple[RunSpec, Resources]], backend: Local | Debug) -> None:
+def launch(directory: Path, runs: Iterable[tuple[RunSpec, Resources]], backend: Local | Debug) -> list[str]:
     """Do what is not `ok` yet. Whatever happens to one run, the others go on; the records say how each ended.
 
     A run that failed is tried again by each launch, and `attempts` counts: what was mended outside the spec (an
     installation, a full disk, a node) can't be told from what was not.
+
+    Returns:
+        a line for each run whose directory can't be written to: no record of it can say so.
     """
-    jobs, done = [], 0
+    jobs, done, unwritable = [], 0, []
     worlds: dict[str, RunSpec] = {}
     for spec, limits in runs:
         run = RunDir(directory / spec.run_id)
@@ -57,7 +60,11 @@ def launch(directory: Path, runs: Iterable[tuple[RunSpec, Resources]], backend: 
         if status is not None and status.state == "ok":
             done += 1
             continue
-        run.prepare(spec)
+        try:
+            run.prepare(spec)
+        except OSError as error:
+            unwritable.append(f"{spec.run_id}: {run.path} can't be written to ({error.strerror})")
+            continue
         worlds[json.dumps([spec.task, dict(spec.settings)])] = spec
         jobs.append(Job(run.path, limits.timeout_min and 60 * limits.timeout_min))
     for spec in worlds.values():
@@ -68,9 +75,9 @@ def launch(directory: Path, runs: Iterable[tuple[RunSpec, Resources]], backend: 
         try:
             with closing(backend.outcomes(jobs, progress)) as outcomes:
                 for outcome in outcomes:
-                    if outcome.state is not None:
+                    if outcome.fault is not None:
                         with suppress(OSError):  # a full disk: the record stays at `running`, which reads `killed`
-                            mark(outcome.job.path, outcome.state, outcome.why)
+                            mark(outcome.job.path, outcome.fault, outcome.why)
                     progress.done(outcome.job)
         except KeyboardInterrupt:
             for job in jobs:
@@ -78,6 +85,7 @@ def launch(directory: Path, runs: Iterable[tuple[RunSpec, Resources]], backend: 
                 if status is not None and status.why == GONE:
                     mark(job.path, "cancelled", "interrupted")
             raise
+    return unwritable
 
 
 @contextmanager

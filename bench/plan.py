@@ -54,7 +54,7 @@ def check(sweep: Sweep) -> None:
 
 
 @contextmanager
-def claimed(directory: Path) -> Iterator[None]:
+def claimed(directory: Path, patience_s: float = 2) -> Iterator[None]:
     """Hold the lock of a sweep's directory, made if need be, so that one command at a time works on it.
 
     Raises:
@@ -62,7 +62,7 @@ def claimed(directory: Path) -> Iterator[None]:
     """
     make_writable(directory)
     try:
-        with filelock.FileLock(directory / LOCK).acquire(timeout=2):
+        with filelock.FileLock(directory / LOCK).acquire(timeout=patience_s):
             yield
     except filelock.Timeout:
         raise WrongUse(f"{directory}: another command works on it; see `costaware status {directory}`") from None

@@ -18,8 +18,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
+from types import FrameType
 
-from bench.rundir import RunDir, State
+from bench.faults import Fault, fault_of
+from bench.rundir import RunDir
 from bench.runner import execute, one_line
 from suites.processes import die_with
 
@@ -36,10 +38,10 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a job ended; `state` only where the worker itself could not record it."""
+    """How a job ended; `fault` only where the worker itself could not record it."""
 
     job: Job
-    state: State | None = None
+    fault: Fault | None = None
     why: str = ""
 
 
@@ -66,8 +68,7 @@ class Worker:
         assert self.job is not None
         if self.pipe.poll():
             try:
-                why = self.pipe.recv()
-                return Outcome(self.job, "failed" if why else None, why)
+                return Outcome(self.job, *self.pipe.recv())
             except (EOFError, ConnectionResetError):
                 return Outcome(self.job, "killed", self._last_words())
         if not self.process.is_alive():  # a child that it forked may keep the pipe open
@@ -114,7 +115,7 @@ def run_jobs(jobs: Iterable[Job], size: int, tick: Callable[[list[Job]], None]) 
                 if outcome is not None:
                     busy.remove(worker)
                     idle.append(worker)
-                    if outcome.state in ("killed", "timeout"):
+                    if outcome.fault in ("killed", "timeout"):
                         worker.stop()
                     yield outcome
     finally:
@@ -131,8 +132,14 @@ def _living(idle: list[Worker]) -> Worker:
     return Worker()
 
 
-def _serve(pipe: Connection[str, Path], parent: int) -> None:
-    os.setpgid(0, 0)  # a group of its own, which Ctrl-C does not reach: the parent decides
+def _serve(pipe: Connection[tuple[Fault | None, str], Path], parent: int) -> None:
+    """A process group of its own, which Ctrl-C does not reach (the parent decides), and death with the parent.
+
+    So too with the signals that a batch system sends to all of a job's processes.
+    """
+    os.setpgid(0, 0)
+    for number in (signal.SIGTERM, signal.SIGUSR2):
+        signal.signal(number, _leave_it_to_the_parent)  # not SIG_IGN, which a run's own subprocesses would inherit
     die_with(parent)
     while True:
         try:
@@ -142,14 +149,18 @@ def _serve(pipe: Connection[str, Path], parent: int) -> None:
         pipe.send(_call(path))
 
 
-def _call(path: Path) -> str:
-    """Execute a run with its output in its log; returns what `execute` could not record itself, else nothing."""
+def _leave_it_to_the_parent(number: int, frame: FrameType | None) -> None:
+    pass
+
+
+def _call(path: Path) -> tuple[Fault | None, str]:
+    """Execute a run with its output in its log; returns what `execute` could not record itself: the fault and why."""
     try:
         with _output_to(RunDir(path).log_file):
             execute(path)
     except BaseException as error:
-        return one_line(error)
-    return ""
+        return fault_of(error), one_line(error)
+    return None, ""
 
 
 @contextmanager

@@ -5,20 +5,21 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import filelock
 
+from bench.faults import Fault, State
 from bench.spec import RunSpec
 from strategies.errors import WrongUse
 
 if TYPE_CHECKING:
     import pandas as pd
 
-State = Literal["running", "ok", "failed", "timeout", "oom", "killed", "preempted", "cancelled", "not run"]
 GONE = "the process that ran it is gone"
 LOCK = ".lock"
 TAIL_BYTES = 65536  # more than any line has
@@ -31,7 +32,11 @@ class Status:
 
     state: State
     why: str = ""
+    fault: Fault | None = None
     attempts: int = 1
+    earlier: Sequence[str] = field(default_factory=list)  # how the attempts before this one ended, the newest last
+    job: str = ""  # the batch system's job that makes this attempt, as `Attempt.key` names it
+    resumes: bool = False  # the task can go on where an earlier attempt stopped
     metrics: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # the headline metric first
     budget: float | None = None
     started: str = ""
@@ -87,7 +92,7 @@ class RunDir:
         status = self.recorded_status()
         if status is None or status.state != "running" or is_locked(self.path):
             return status
-        return Status(**{**asdict(status), "state": "killed", "why": GONE})
+        return replace(status, state="killed", fault="killed", why=GONE)
 
     def write_status(self, status: Status) -> None:
         """Replace status.json in one step: a reader sees the old one or the new one."""
@@ -170,5 +175,10 @@ def read_json(path: Path) -> dict[str, Any]:
 def write_json(path: Path, tree: Mapping[str, Any]) -> None:
     """Write to a file beside `path`, then rename: `path` never holds half a document."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.write_text(json.dumps(tree, indent=1, allow_nan=False) + "\n")
-    os.replace(beside, path)
+    try:
+        beside.write_text(json.dumps(tree, indent=1, allow_nan=False) + "\n")
+        os.replace(beside, path)
+    except OSError:
+        with suppress(OSError):
+            beside.unlink()
+        raise

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import socket
 import sys
 import time
@@ -21,14 +22,22 @@ from typing import Any
 import filelock
 
 from bench import provenance
-from bench.rundir import LOCK_WAIT_S, RunDir, State, Status
+from bench.faults import KINDS, Fault, fault_of
+from bench.rundir import GONE, LOCK_WAIT_S, RunDir, Status
 from bench.spec import RunSpec, fingerprint
 from strategies import Method, WrongUse, parse, registry
 from suites import task as suites
 
+JOB = "COSTAWARE_JOB"  # environment variable: the batch system's job that this process belongs to
+KEPT = 20  # attempts whose end a status tells
+
 
 class Refused(Exception):
     """The task can't mean anything with this method; the message says why (the cell reads "not run: ...")."""
+
+
+class Changed(WrongUse):
+    """A file that the run stands on is not what it was when the run was specified."""
 
 
 def execute(path: Path) -> Status | None:
@@ -43,28 +52,39 @@ def execute(path: Path) -> Status | None:
             before = run.recorded_status()
             if before is not None and before.state == "ok":
                 return before
-            return _attempt(run, run.spec(), before.attempts + 1 if before else 1)
+            return _attempt(run, run.spec(), before)
     except filelock.Timeout:
         return None
 
 
-def mark(path: Path, state: State, why: str) -> None:
+def mark(path: Path, fault: Fault, why: str) -> None:
     """Record for a worker that can't speak any more how its run ended."""
     run = RunDir(path)
-    before = run.recorded_status() or Status("running", started=_now())
-    run.write_status(replace(before, state=state, why=why, finished=_now()))
+    before = run.recorded_status() or Status("running", attempts=0, started=_now())
+    run.write_status(replace(before, state=KINDS[fault].state, fault=fault, why=why, finished=_now()))
 
 
-def _attempt(run: RunDir, spec: RunSpec, attempt: int) -> Status:
+def _begun(spec: RunSpec, before: Status | None) -> Status:
+    earlier: list[str] = []
+    if before is not None:
+        how = f"killed: {GONE}" if before.state == "running" else f"{before.state}: {before.why}"
+        earlier = [*before.earlier, how][-KEPT:]
+    attempts = before.attempts + 1 if before else 1
+    status = Status("running", attempts=attempts, earlier=earlier, budget=spec.budget, started=_now())
+    status = replace(status, host=socket.gethostname(), job=os.environ.get(JOB, ""))
+    return replace(status, versions=provenance.versions(), git=provenance.git())
+
+
+def _attempt(run: RunDir, spec: RunSpec, before: Status | None) -> Status:
     begun = time.monotonic()
-    status = Status("running", attempts=attempt, budget=spec.budget, started=_now(), host=socket.gethostname())
-    status = replace(status, versions=provenance.versions(), git=provenance.git())
+    status = _begun(spec, before)
     run.write_status(status)
     try:
-        task, method = _world(spec)
+        task, method = _world(run, spec)
         metrics = {name: asdict(metric) for name, metric in task.metrics.items()}
         budget = spec.budget if spec.budget is not None else task.default_budget
-        status = replace(status, metrics=metrics, budget=budget)
+        resumes = type(task).recorded is not suites.Task.recorded
+        status = replace(status, metrics=metrics, budget=budget, resumes=resumes)
         run.write_status(status)
         _record(run, spec, task, method)
         status = replace(status, state="ok")
@@ -73,22 +93,39 @@ def _attempt(run: RunDir, spec: RunSpec, attempt: int) -> Status:
     except KeyboardInterrupt:
         mark(run.path, "cancelled", "interrupted")
         raise
+    except Changed as error:
+        status = replace(status, state="failed", fault="never started", why=one_line(error))
     except BaseException as error:  # SystemExit too: a plugin that leaves must not take the worker along
         with suppress(OSError), run.log_file.open("a") as log:  # a full disk must not hide the error itself
             traceback.print_exception(error, file=log)
-        status = replace(status, state="oom" if _out_of_memory(error) else "failed", why=one_line(error))
+        fault = fault_of(error)
+        status = replace(status, state=KINDS[fault].state, fault=fault, why=one_line(error))
     status = replace(status, finished=_now(), wall_s=round(time.monotonic() - begun, 3))
     run.write_status(status)
     return status
 
 
-def _world(spec: RunSpec) -> tuple[suites.Task, Method]:
-    """The task and the method of a spec, from files that still are what the spec says."""
-    for plugin in spec.plugins:
-        registry.load_file(plugin.path, plugin.sha256)
-    for key, sha256 in spec.files.items():
-        if fingerprint(key, spec.settings[key]) != sha256:
-            raise WrongUse(f"{key}={spec.settings[key]} has changed since the run was specified: sweep again")
+def kept_plugin(sweep: Path, plugin: registry.Plugin) -> Path:
+    """Where a sweep that keeps its code keeps a strategy file."""
+    return sweep / "code" / f"plugin-{plugin.sha256[:16]}.py"
+
+
+def _load_files(run: RunDir, spec: RunSpec) -> None:
+    """Load the strategy files, the sweep's own copies before the originals; all must be what the spec says."""
+    try:
+        for plugin in spec.plugins:
+            kept = kept_plugin(run.path.parent, plugin)
+            registry.load_file(kept if kept.is_file() else plugin.path, plugin.sha256)
+        for key, sha256 in spec.files.items():
+            if fingerprint(key, spec.settings[key]) != sha256:
+                raise WrongUse(f"{key}={spec.settings[key]} has changed since the run was specified: sweep again")
+    except WrongUse as error:
+        raise Changed(str(error)) from error
+
+
+def _world(run: RunDir, spec: RunSpec) -> tuple[suites.Task, Method]:
+    """The task and the method of a spec."""
+    _load_files(run, spec)
     method = parse(spec.method)
     task = suites.make(spec.task, spec.settings)
     try:
@@ -145,11 +182,6 @@ def _finite(value: Any) -> Any:
     """JSON knows neither NaN nor inf: null. NumPy's numbers become Python's."""
     value = value.item() if hasattr(value, "item") else value
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _out_of_memory(error: BaseException) -> bool:
-    named = "OutOfMemory" in type(error).__name__ or "can't allocate memory" in str(error)  # torch: CUDA, CPU
-    return isinstance(error, MemoryError) or named
 
 
 def one_line(error: BaseException) -> str:

@@ -10,16 +10,10 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
+from bench.resources import Resources, from_table
 from bench.spec import RunSpec, specify
 from strategies import WrongUse, parse
 from strategies.errors import unknown
-
-
-@dataclass(frozen=True)
-class Resources:
-    """What one run of a task may take."""
-
-    timeout_min: float | None = None
 
 
 @dataclass(frozen=True)
@@ -63,16 +57,22 @@ class Sweep:
     def runs(self) -> Iterator[tuple[RunSpec, Resources]]:
         """Every run of the grid."""
         for entry in self.entries:
+            cells = [(method, 0) for method in entry.methods] + [(entry.baseline, 1)] * entry.aa
+            parsed = {method: parse(method) for method in entry.methods}
             for seed in range(entry.seeds):
-                cells = [(method, 0) for method in entry.methods] + [(entry.baseline, 1)] * entry.aa
                 for method, repeat in cells:
-                    spec = specify(entry.name, parse(method), seed, repeat, entry.budget, entry.settings)
+                    spec = specify(entry.name, parsed[method], seed, repeat, entry.budget, entry.settings)
                     yield spec, entry.resources
 
     def with_methods(self, specs: tuple[str, ...]) -> Sweep:
         """The same sweep with more methods for every task."""
         added = [str(parse(spec)) for spec in specs]
         grown = (replace(entry, methods=tuple(dict.fromkeys([*entry.methods, *added]))) for entry in self.entries)
+        return replace(self, entries=tuple(grown))
+
+    def with_resources(self, words: tuple[str, ...]) -> Sweep:
+        """The same sweep with `key=value` words over every task's resources."""
+        grown = (replace(entry, resources=entry.resources.overridden(words)) for entry in self.entries)
         return replace(self, entries=tuple(grown))
 
     def with_rollouts(self, files: tuple[Path, ...]) -> Sweep:
@@ -123,8 +123,15 @@ def _sweep(name: str, tree: dict[str, Any], where: str) -> Sweep:
     for key in tree:
         if key not in known:
             raise WrongUse(f"{where}: {unknown('key', key, [*known, 'title', 'tasks'])}")
-    entries = tuple(_entry({**tree, **table}, where) for table in tables)
+    entries = tuple(_entry(_over(tree, table), where) for table in tables)
     return _unique(Sweep(name, str(title), entries), where)
+
+
+def _over(tree: dict[str, Any], table: dict[str, Any]) -> dict[str, Any]:
+    """A task's table over the top of the file; `resources` key by key."""
+    both = [part.get("resources", {}) for part in (tree, table)]
+    merged = {"resources": both[0] | both[1]} if all(isinstance(part, dict) for part in both) else {}
+    return {**tree, **table, **merged}
 
 
 def _entry(table: dict[str, Any], where: str) -> Entry:
@@ -132,39 +139,15 @@ def _entry(table: dict[str, Any], where: str) -> Entry:
     for key in ("name", "methods", "baseline"):
         if not table.get(key):
             raise WrongUse(f"{where}: has no {key}")
-    made = _table(Entry, table, where)
-    return _checked(
-        replace(made, resources=_table(Resources, table.get("resources", {}), f"{where}: resources")), where
-    )
-
-
-KINDS: dict[str, type | tuple[type, ...]] = {
-    "str": str,
-    "int": int,
-    "bool": bool,
-    "float | None": (int, float),
-    "tuple[str, ...]": list,
-}
-
-
-def _table(cls: type[Any], table: Mapping[str, Any], where: str) -> Any:
-    """A dataclass from a TOML table: no unknown keys, values of the fields' types."""
-    kinds = {f.name: str(f.type) for f in fields(cls)}
-    for key, value in table.items():
-        if key not in kinds:
-            raise WrongUse(f"{where}: {unknown('key', key, kinds)}")
-        kind = KINDS.get(kinds[key], dict)
-        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            raise WrongUse(f"{where}: {key}={value!r} is not of type {kinds[key]}")
-    return cls(**table)
+    made = from_table(Entry, table, where)
+    resources = Resources.from_table(table.get("resources", {}), f"{where}: resources")
+    return _checked(replace(made, resources=resources), where)
 
 
 def _checked(entry: Entry, where: str) -> Entry:
     """The entry with canonical methods, the baseline among them."""
     if entry.seeds < 1:
         raise WrongUse(f"{where}: seeds={entry.seeds}: must be at least 1")
-    if entry.resources.timeout_min is not None and not entry.resources.timeout_min > 0:
-        raise WrongUse(f"{where}: timeout_min={entry.resources.timeout_min:g}: must be > 0")
     if not all(isinstance(method, str) for method in entry.methods):
         raise WrongUse(f"{where}: methods={list(entry.methods)!r}: must be spec strings")
     try:

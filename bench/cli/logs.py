@@ -18,15 +18,20 @@ def command(directory: Path, run: str) -> None:
     from bench.survey import survey
     from strategies.errors import WrongUse, unknown
 
-    runs = survey(directory).runs
-    matches = [name for name in runs if name.startswith(run)]
+    found = survey(directory)
+    matches = [name for name in found.runs if name.startswith(run)]
     if len(matches) > 1:
         raise WrongUse(f"run {run} is {', '.join(matches)}: give more digits")
     if not matches:
-        raise unknown("run", run, runs)
-    spec, found, status = runs[matches[0]]
+        raise unknown("run", run, found.runs)
+    spec, _, status = found.runs[matches[0]]
     click.echo(f"{matches[0]}: {spec.task} with {spec.method}, seed {spec.seed}")
-    click.echo(f"{status.state}: {status.why}" if status and status.why else status.state if status else "missing")
+    standing = found.standings[matches[0]]
+    click.echo(f"{status.state}: {status.why}" if status and standing == "failed" else standing)
+    for line in status.earlier if status else ():
+        click.echo(f"before that: {line}")
+    job, log = found.job(matches[0]), found.log(matches[0])
+    click.echo(f"job {job.job}, submission {job.attempt}" if job else "", nl=bool(job))
     click.echo(f"again: {spec.command}\n")
-    if found.log_file.is_file():
-        click.echo(found.log_file.read_text(errors="replace"), nl=False)
+    if log.is_file():
+        click.echo(log.read_text(errors="replace"), nl=False)

@@ -43,12 +43,15 @@ def command(
 ) -> None:
     """Run TASK with one strategy. A run that is finished is not done again."""
     from bench import launch, plan
+    from bench.resources import Resources
     from bench.rundir import RunDir
     from bench.spec import specify
-    from bench.sweep import Entry, Resources, Sweep
-    from strategies import parse
+    from bench.sweep import Entry, Sweep
+    from strategies import WrongUse, parse
     from suites import task as suites
 
+    if cluster == "slurm":
+        raise WrongUse("a single run goes to Slurm as a sweep: write FILE.toml, then `costaware sweep FILE.toml`")
     method = parse(strategy)
     spec = specify(task, method, seed, repeat, budget, dict(map(setting, settings)))
     plan.check(Sweep("", "", (Entry(task, (str(method),), str(method), settings=spec.settings),)))
@@ -57,7 +60,8 @@ def command(
         return
     run = RunDir(out / spec.run_id)
     plan.make_writable(out)
-    launch.launch(out, [(spec, Resources())], options.backend(cluster, 1))
+    for problem in launch.launch(out, [(spec, Resources())], options.backend(cluster, 1)):
+        click.echo(problem, err=True)
     status = run.status()
     click.echo(json.dumps(_outcome(run, status)) if as_json else _text(run, status))
     if status is None or status.state != "ok":

@@ -8,6 +8,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
+from bench import records
+
 ROOT = Path(__file__).parents[2]
 TASK = "replay/synthetic"  # the quickest: it does not load torch
 SYNTHETIC = """
@@ -61,3 +65,13 @@ def sweep_file(folder: Path, methods: list[str], seeds: int = 1, task: str = f"n
     head = f'title = "small"\nseeds = {seeds}\nmethods = {methods!r}\nbaseline = "uniform"\n'
     file.write_text(f"{head}[[tasks]]\n{task}\n")
     return file
+
+
+def tables(directory: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Points and runs without what may differ between two executions."""
+    found = records.load([directory])
+    points = found.points.drop(columns="wall_s").sort_values(["run", "metric", "step"], ignore_index=True)
+    runs = found.runs.drop(columns=["dir", "attempts", "wall_s", "git", "versions"]).sort_values(
+        "run", ignore_index=True
+    )
+    return points, runs

@@ -116,6 +116,8 @@ def test_version() -> None:
     assert done.stdout.startswith("costaware 0.")
 
 
+NOTHING_INSTALLED = {**os.environ, "PYTHONPATH": str(ROOT), "PATH": ""}
+
 BAD = {
     "unknown command": (["swep"], "did you mean 'sweep'"),
     "unknown option": (["sweep", "smoke", "--sedes", "3"], "--seeds"),
@@ -136,6 +138,12 @@ BAD = {
     "no log": (["sweep", "smoke", "--rollouts", "nowhere.jsonl"], "nowhere.jsonl"),
     "no plugin": (["sweep", "smoke", "--plugin", "nowhere.py"], "nowhere.py"),
     "no directory": (["status", "nowhere"], "nowhere"),
+    "single run on Slurm": (["run", TASK, "--strategy", "pstar", "--cluster", "slurm"], "as a sweep"),
+    "detached but local": (["sweep", "smoke", "--no-wait"], "--no-wait needs --cluster slurm"),
+    "retries but local": (["sweep", "smoke", "--retries", "2"], "--retries needs --cluster slurm"),
+    "snapshot but local": (["sweep", "smoke", "--snapshot"], "--snapshot needs --cluster slurm"),
+    "unknown resource": (["sweep", "smoke", "--resource", "gpu=8"], "did you mean 'gpus'"),
+    "bad resource": (["sweep", "smoke", "--resource", "pack=0"], "pack=0"),
 }
 
 
@@ -158,6 +166,43 @@ def test_directory_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "can't be written to" in done.stderr
     assert (tmp_path / "file").read_text() == "not a directory"
+
+
+def test_dry_run_for_a_cluster_needs_none(tmp_path: Path) -> None:
+    words = ("--cluster", "slurm", "--resource", "gpus=8", "--resource", "timeout_min=30", "--resource", "pack=2")
+    task = 'name = "synthetic/least-squares"\nbudget = 1e6'
+    done = costaware("sweep", sweep_file(tmp_path, ["pstar"], task=task), "--dry-run", *words, env=NOTHING_INSTALLED)
+    assert done.returncode == 0, done.stderr
+    assert "an array of 2 jobs for 3 runs: 1 nodes, 8 GPUs" in done.stdout
+    assert "#SBATCH --gpus-per-node=8" in done.stdout
+    assert "3M backward tokens; at most 12 GPU-hours" in done.stdout
+
+
+def test_submission_without_slurm_says_so(tmp_path: Path) -> None:
+    file = sweep_file(tmp_path, ["pstar"])
+    done = costaware("sweep", file, "--cluster", "slurm", "--out", tmp_path, env=NOTHING_INSTALLED)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "is not on this machine's PATH" in done.stderr
+
+
+def test_cancel_is_for_clusters(tmp_path: Path) -> None:
+    assert costaware("sweep", sweep_file(tmp_path, ["pstar"]), "--out", tmp_path, "--no-board").returncode == 0
+    done = costaware("cancel", tmp_path / "small")
+    assert done.returncode == 2
+    assert "Ctrl-C" in done.stderr
+
+
+def test_directory_of_one_run_that_cannot_be_made_costs_that_run(tmp_path: Path) -> None:
+    file = sweep_file(tmp_path, ["pstar"])
+    assert costaware("sweep", file, "--out", tmp_path / "first", "--no-board").returncode == 0
+    run = next(path.parent.name for path in (tmp_path / "first" / "small").glob("*/spec.json"))
+    (tmp_path / "small").mkdir()
+    (tmp_path / "small" / run).write_text("in the way")
+    done = costaware("sweep", file, "--out", tmp_path, "--no-board")
+    assert done.returncode == 1
+    assert f"{run}: " in done.stderr
+    assert "2 ok" in done.stdout
 
 
 def test_unforeseen_error_is_one_line_with_the_traceback_in_a_file(tmp_path: Path) -> None:

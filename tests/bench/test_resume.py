@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from faults import SYNTHETIC, costaware, plugin, started, sweep_file
+from faults import SYNTHETIC, costaware, plugin, started, sweep_file, tables
 
 from bench import records
 
@@ -47,16 +47,6 @@ def wait_for_silence(directory: Path) -> None:
     while processes_on(directory):
         assert time.monotonic() < until, "workers outlived their parent"
         time.sleep(0.02)
-
-
-def tables(directory: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Points and runs without what may differ between two executions."""
-    found = records.load([directory])
-    points = found.points.drop(columns="wall_s").sort_values(["run", "metric", "step"], ignore_index=True)
-    runs = found.runs.drop(columns=["dir", "attempts", "wall_s", "git", "versions"]).sort_values(
-        "run", ignore_index=True
-    )
-    return points, runs
 
 
 @pytest.fixture(scope="module")

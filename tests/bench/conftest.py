@@ -1,0 +1,1 @@
+"""Makes `faults`, beside this file, importable for the tests in the folders below too."""

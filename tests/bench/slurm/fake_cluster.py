@@ -1,0 +1,306 @@
+"""A real Slurm on one machine: controller and node daemons with ports and directories of their own, as root.
+
+The nodes are fake (all of them are this machine), the scheduler is not. Daemons run in the foreground and die with the
+test process, whatever ends that. munged is one per machine, shared by the sessions that run at the same time.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+SPAN = 16  # ports of one cluster
+MUNGE_LOCK = Path("/run/lock/costaware-tests-munge")
+DAEMON = ("setpriv", "--pdeathsig", "KILL", "--")
+PATIENCE_S = 60.0  # of every wait, on a machine that does much else
+# cred_expire: also the seconds that a requeued job waits; less than 5 means the default of 120
+CONF = """
+ClusterName=fake
+SlurmctldHost={host}(127.0.0.1)
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=cred_expire=5
+StateSaveLocation={top}/state
+SlurmdSpoolDir={top}/spool/%n
+SlurmctldPidFile={top}/slurmctld.pid
+SlurmdPidFile={top}/slurmd.%n.pid
+SlurmctldLogFile={top}/log/slurmctld.log
+SlurmdLogFile={top}/log/slurmd.%n.log
+SlurmctldPort={port}
+SlurmdParameters=config_overrides
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SwitchType=switch/none
+MpiDefault=none
+ReturnToService=2
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU_Memory
+DefMemPerCPU=100
+SchedulerType=sched/backfill
+SchedulerParameters=sched_interval=1,sched_min_interval=0,bf_interval=1,batch_sched_delay=0
+JobAcctGatherType=jobacct_gather/linux
+JobAcctGatherFrequency=task=1
+JobAcctGatherParams=OverMemoryKill
+JobRequeue=1
+KillWait=3
+MinJobAge=3600
+MaxArraySize=1001
+MaxJobCount=30000
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+SlurmctldTimeout=30
+SlurmdTimeout=30
+MessageTimeout=8
+InactiveLimit=0
+{accounting}
+{nodes}
+PartitionName=DEFAULT Nodes=n[1-2] MaxTime=INFINITE State=UP
+PartitionName=main Default=YES PriorityTier=1 PreemptMode=REQUEUE GraceTime=3
+PartitionName=high Default=NO PriorityTier=10 PreemptMode=OFF
+"""
+NODE = "NodeName=n{i} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=8 RealMemory=4000 State=UNKNOWN"
+NO_ACCOUNTING = "AccountingStorageType=accounting_storage/none"
+SLURMDBD = """AccountingStorageType=accounting_storage/slurmdbd
+AccountingStorageHost=127.0.0.1
+AccountingStoragePort={port}
+AccountingStorageEnforce=limits,qos"""
+ACCOUNTS = (
+    "add cluster fake",
+    "add account lab",
+    "add qos small MaxSubmitJobsPerUser=4",
+    "add user root account=lab",
+    "modify user root set qos+=small",
+)
+SLURMDBD_CONF = """
+DbdHost=localhost
+DbdAddr=127.0.0.1
+DbdPort={port}
+AuthType=auth/munge
+SlurmUser=root
+LogFile={top}/log/slurmdbd.log
+PidFile={top}/slurmdbd.pid
+StorageType=accounting_storage/mysql
+StorageHost=127.0.0.1
+StoragePort={database}
+StorageUser=slurm
+StoragePass=slurm
+StorageLoc=slurm_acct
+"""
+
+
+class FakeCluster:
+    """Two nodes of 8 CPUs and 4 GB (however many the machine has), partitions `main` and, to preempt it, `high`.
+
+    Args:
+        top: a directory of its own.
+        accounts: with slurmdbd and a database, so that sacct works; without, squeue alone remembers.
+    """
+
+    def __init__(self, top: Path, accounts: bool = False) -> None:
+        self.top, self.accounts = top, accounts
+        self.host = socket.gethostname().partition(".")[0]
+        self.daemons: dict[str, subprocess.Popen[bytes]] = {}
+        self.calls = top / "calls"  # a line for each client command that went through `env`
+        self.env = os.environ | {
+            "SLURM_CONF": str(top / "slurm.conf"),
+            "PATH": f"{top / 'bin'}{os.pathsep}{os.environ['PATH']}{os.pathsep}/usr/sbin",
+        }
+
+    def start(self) -> None:
+        """Bring all of it up; about a second, four with accounting."""
+        for name in ("state", "log", "spool/n1", "spool/n2", "bin"):
+            (self.top / name).mkdir(parents=True)
+        self._count_calls()
+        self.port = free_ports()
+        if self.accounts:
+            self._start_accounting()
+        nodes = [NODE.format(i=i, host=self.host, port=self.port + 2 + i) for i in (1, 2)]
+        accounting = SLURMDBD.format(port=self.port + 1) if self.accounts else NO_ACCOUNTING
+        (self.top / "slurm.conf").write_text(
+            CONF.format(
+                host=self.host, top=self.top, port=self.port, nodes="\n".join(nodes), accounting=accounting,
+            )
+        )  # fmt: skip
+        (self.top / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n")
+        if self.accounts:
+            wait_until(lambda: self.ok("sacctmgr", "-n", "show", "cluster"), "slurmdbd answers")
+            for words in ACCOUNTS:
+                self.ok("sacctmgr", "-i", *words.split())
+        self.start_daemon("slurmctld")
+        for node in ("n1", "n2"):
+            self.start_daemon("slurmd", node)
+        wait_until(lambda: self.output("sinfo", "-h", "-N", "-p", "main", "-o", "%T").split() == ["idle"] * 2, "nodes")
+
+    def start_daemon(self, name: str, node: str = "") -> None:
+        """slurmctld, or the slurmd of a node."""
+        words = [name, "-D", *(["-N", node] if node else [])]
+        with (self.top / "log" / f"{name}{node}.out").open("ab") as log:
+            self.daemons[node or name] = subprocess.Popen(
+                [*DAEMON, *words],
+                env=self.env,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def kill(self, name: str) -> None:
+        """kill -9 a daemon; a node's takes its steps and all that they run along, as a crash of the machine does."""
+        processes = [self.daemons.pop(name)]
+        processes[0].kill()
+        for pid in self.processes_of(name) if name.startswith("n") else ():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        processes[0].wait()
+
+    def processes_of(self, node: str) -> Iterator[int]:
+        """Step daemons and tasks of a node: the first know its log, the others its name."""
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                environment = (process / "environ").read_bytes().split(b"\0")
+                ours = f"SLURM_CONF={self.top / 'slurm.conf'}".encode() in environment
+                on_node = f"SLURMD_NODENAME={node}".encode() in environment
+                links = [os.readlink(link) for link in (process / "fd").iterdir()]
+                if (ours and on_node) or str(self.top / "log" / f"slurmd.{node}.log") in links:
+                    yield int(process.name)
+
+    def forget(self) -> None:
+        """Let the controller forget all jobs and start to count them anew, as MinJobAge and a lost state do."""
+        self.kill("slurmctld")
+        for file in (self.top / "state").glob("job_state*"):
+            file.unlink()
+        self.start_daemon("slurmctld")
+        wait_until(lambda: self.ok("squeue"), "the controller answers")
+        wait_until(lambda: self.output("sinfo", "-h", "-N", "-p", "main", "-o", "%T").split() == ["idle"] * 2, "nodes")
+
+    def stop(self) -> None:
+        """Cancel what runs, then end the daemons."""
+        if "slurmctld" in self.daemons:
+            self.ok("scancel", "--user=root")
+            with suppress(TimeoutError):
+                wait_until(lambda: not self.output("squeue", "-h"), "jobs end", 15)
+        for name in ("n1", "n2", "slurmctld", "slurmdbd", "mariadbd"):
+            if name in self.daemons:
+                process = self.daemons.pop(name)
+                process.terminate()
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(10)
+                process.kill()
+                process.wait()
+        for node in ("n1", "n2"):
+            for pid in list(self.processes_of(node)):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+    def ok(self, *words: str) -> bool:
+        """Whether a Slurm command succeeds."""
+        with suppress(subprocess.TimeoutExpired):
+            return subprocess.run(words, env=self.env, capture_output=True, timeout=30).returncode == 0
+        return False
+
+    def output(self, *words: str) -> str:
+        """What a Slurm command prints, nothing where it does not answer."""
+        with suppress(subprocess.TimeoutExpired):
+            return subprocess.run(words, env=self.env, capture_output=True, text=True, timeout=30).stdout.strip()
+        return ""
+
+    def counted(self) -> dict[str, int]:
+        """Client command -> how often it was called."""
+        lines = self.calls.read_text().split() if self.calls.exists() else []
+        return {name: lines.count(name) for name in set(lines)}
+
+    def _count_calls(self) -> None:
+        for name in ("sbatch", "squeue", "sacct", "scontrol", "scancel"):
+            real = shutil.which(name)
+            file = self.top / "bin" / name
+            file.write_text(f'#!/bin/sh\necho {name} >>{self.calls}\nexec {real} "$@"\n')
+            file.chmod(0o755)
+
+    def _start_accounting(self) -> None:
+        data, port = self.top / "database", self.port + 2
+        quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        install = ["mariadb-install-db", "--no-defaults", "--user=root", f"--datadir={data}", "--skip-test-db"]
+        subprocess.run(
+            [*install, "--auth-root-authentication-method=normal", "--skip-name-resolve"], check=True, **quiet
+        )
+        statements = (
+            "CREATE DATABASE slurm_acct",
+            "CREATE USER slurm@'127.0.0.1' IDENTIFIED BY 'slurm'",
+            "GRANT ALL ON slurm_acct.* TO slurm@'127.0.0.1'",
+        )
+        (self.top / "init.sql").write_text("".join(f"{statement};\n" for statement in statements))  # one a line
+        sizes = ("--innodb-buffer-pool-size=64M", "--innodb-log-file-size=32M", "--performance-schema=OFF")
+        speed = ("--skip-log-bin", "--innodb-flush-log-at-trx-commit=0", "--innodb-lock-wait-timeout=900")
+        where = (f"--datadir={data}", f"--socket={self.top}/db.sock", "--bind-address=127.0.0.1", f"--port={port}")
+        words = ["mariadbd", "--no-defaults", "--user=root", *where, f"--init-file={self.top}/init.sql", *sizes, *speed]
+        self.daemons["mariadbd"] = subprocess.Popen([*DAEMON, *words], env=self.env, start_new_session=True, **quiet)
+        client = ("mariadb", "--no-defaults", "-h127.0.0.1", f"-P{port}", "-uslurm", "-pslurm", "slurm_acct")
+        wait_until(lambda: self.ok(*client, "-e", "select 1"), "mariadbd answers")
+        conf = self.top / "slurmdbd.conf"
+        conf.write_text(SLURMDBD_CONF.format(port=self.port + 1, database=port, top=self.top))
+        conf.chmod(0o600)
+        self.start_daemon("slurmdbd")
+
+
+@contextmanager
+def munge() -> Iterator[None]:
+    """munged, which all clusters of a machine share: started if none answers, stopped by the last session that used it.
+
+    (The database clients of Slurm 22.05 know its default socket only.)
+    """
+    with MUNGE_LOCK.open("a+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if subprocess.run(["munge", "-n"], capture_output=True, timeout=30).returncode:
+            subprocess.run(["install", "-d", "-o", "munge", "-g", "munge", "-m", "755", "/run/munge"], check=True)
+            subprocess.run(["runuser", "-u", "munge", "--", "/usr/sbin/munged"], check=True, timeout=30)
+            lock.truncate(0)
+            lock.write(Path("/run/munge/munged.pid").read_text())
+            lock.flush()
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        try:
+            yield
+        finally:
+            with suppress(BlockingIOError):  # another session uses it: that one will stop it
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock.seek(0)
+                started = lock.read().strip()
+                if started and Path(f"/proc/{started}/comm").read_text().strip() == "munged":
+                    os.kill(int(started), signal.SIGTERM)
+                lock.truncate(0)
+
+
+def free_ports() -> int:
+    """The first of SPAN consecutive ports that nobody listens on."""
+    while True:
+        first = random.SystemRandom().randrange(20000, 32000, SPAN)  # below the range of outgoing connections
+        if all(_free(port) for port in range(first, first + SPAN)):
+            return first
+
+
+def _free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("", port))
+        except OSError:
+            return False
+        return True
+
+
+def wait_until(condition: Callable[[], bool], what: str, patience_s: float = PATIENCE_S) -> None:
+    """Look again and again until `condition` holds; TimeoutError names `what` was waited for."""
+    until = time.monotonic() + patience_s
+    while not condition():
+        if time.monotonic() > until:
+            raise TimeoutError(f"waited {patience_s:g} s in vain: {what}")
+        time.sleep(0.05)
