@@ -13,7 +13,6 @@ import torch
 import transfer_queue as tq
 from tensordict import TensorDict
 from transfer_queue import KVBatchMeta
-from verl.utils.tensordict_utils import concat_tensordict, index_select_tensor_dict
 
 from suites.verl.cluster.rows import (
     FILLER,
@@ -22,7 +21,7 @@ from suites.verl.cluster.rows import (
     WEIGHTS,
     Layout,
     Rows,
-    fillers,
+    filler,
     fresh,
     nested,
     real,
@@ -63,10 +62,9 @@ def put(batch: KVBatchMeta, known: Rows, layout: Layout, token: int) -> tuple[KV
     if added:
         like = known.keys[:1] if len(filled) else []  # its fields are the fillers'
         copied = _get(batch, [*keys[again], *like], TRAINED_ON)
-        parts = [index_select_tensor_dict(copied, list(range(len(again))))] if len(again) else []
-        parts += [fillers(len(filled), copied, token)] if len(filled) else []
-        fields = concat_tensordict(parts)
-        _put(batch, added, {name: fields[name] for name in fields.keys()} | _weights(known, layout, more))  # noqa: SIM118
+        blank = filler(copied.keys(), token)
+        fields = {name: nested([*copied[name].unbind()[: len(again)], *[blank[name]] * len(filled)]) for name in blank}
+        _put(batch, added, fields | _weights(known, layout, more))
         keys[more] = added
     if len(once):
         _put(batch, list(keys[once]), _weights(known, layout, once))

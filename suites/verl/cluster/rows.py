@@ -8,7 +8,7 @@ count for nothing. No ray, no queue here: tensors in, tensors out.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -153,20 +153,12 @@ def token_weights(rows: Rows, layout: Layout, at: Ints) -> Tensor:
     return nested(found)
 
 
-def fillers(number: int, fields: TensorDict, token: int) -> TensorDict:
-    """Rows of two tokens and nothing to learn, with the fields of the others."""
-    integers = {"input_ids", "prompts", "responses", "response_mask", "loss_mask", "position_ids"}
-    values: dict[str, Any] = {}
-    for name in fields.keys():  # noqa: SIM118 (a TensorDict iterates over rows)
-        kind = torch.int64 if name in integers else torch.float32
-        width = FILLER_TOKENS if name in ("input_ids", "position_ids") else 1
-        value = torch.zeros(width, dtype=kind)
-        if name in ("input_ids", "prompts", "responses"):
-            value += token
-        elif name == "position_ids":
-            value = torch.arange(width)
-        values[name] = nested([value] * number)
-    return TensorDict(values, batch_size=[number])
+def filler(fields: Iterable[str], token: int) -> dict[str, Tensor]:
+    """A row of two tokens and nothing to learn, in these fields of verl's."""
+    integers = {name: torch.full((1,), token) for name in ("prompts", "responses")}
+    integers |= {"input_ids": torch.full((FILLER_TOKENS,), token), "position_ids": torch.arange(FILLER_TOKENS)}
+    integers |= {name: torch.zeros(1, dtype=torch.int64) for name in ("response_mask", "loss_mask")}
+    return {name: integers.get(name, torch.zeros(1)) for name in fields}
 
 
 def nested(values: Sequence[Tensor]) -> Tensor:

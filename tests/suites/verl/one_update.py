@@ -168,7 +168,8 @@ def taken(fields: TensorDict, known: rows.Rows, layout: rows.Layout) -> TensorDi
     """The layout's rows, fillers included."""
     trained = fields.select(*[name for name in rows.TRAINED_ON if name in fields])
     filled = np.flatnonzero(layout.rows == rows.FILLER)
-    pool = tu.concat_tensordict([trained, rows.fillers(1, trained, 0)]) if len(filled) else trained
+    blank = {name: rows.nested([value]) for name, value in rows.filler(trained.keys(), 0).items()}
+    pool = tu.concat_tensordict([trained, TensorDict(blank, batch_size=[1])]) if len(filled) else trained
     at = np.where(layout.rows == rows.FILLER, len(known.keys), layout.rows)
     batch = tu.index_select_tensor_dict(pool, at.tolist())
     batch[rows.WEIGHTS] = rows.token_weights(known, layout, np.arange(len(at)))

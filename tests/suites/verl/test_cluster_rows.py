@@ -117,19 +117,12 @@ def test_weights_multiply_verls_correction() -> None:
     assert [row.tolist() for row in found] == [[3.0, 6.0, 0.0], [0.0]]
 
 
-def test_fillers_have_the_fields_of_the_others_and_count_for_nothing() -> None:
-    like = TensorDict(
-        {
-            "input_ids": rows.nested([torch.arange(5)]),
-            "prompts": rows.nested([torch.arange(3)]),
-            "response_mask": rows.nested([torch.ones(2, dtype=torch.long)]),
-            "position_ids": rows.nested([torch.arange(5)]),
-            "advantages": rows.nested([torch.ones(2)]),
-        },
-        batch_size=[1],
-    )
-    found = rows.fillers(3, like, token=7)
-    assert set(found.keys()) == set(like.keys())
-    assert found["input_ids"].unbind()[2].tolist() == [7, 7]
-    assert found["position_ids"].unbind()[0].tolist() == [0, 1]
-    assert found["response_mask"].unbind()[0].tolist() == found["advantages"].unbind()[0].tolist() == [0]
+def test_a_filler_has_the_fields_of_the_others_and_counts_for_nothing() -> None:
+    found = rows.filler(rows.TRAINED_ON, token=7)
+    assert set(found) == set(rows.TRAINED_ON)
+    assert [found[name].tolist() for name in ("input_ids", "position_ids")] == [[7, 7], [0, 1]]
+    assert found["prompts"].tolist() == found["responses"].tolist() == [7]
+    for name in ("response_mask", "loss_mask", "advantages", rows.WEIGHTS):
+        assert found[name].tolist() == [0]
+    assert found["response_mask"].dtype == torch.int64
+    assert found["advantages"].dtype == torch.float32
