@@ -22,7 +22,7 @@ from suites.verl.cluster import state
 from suites.verl.cluster.channel import Receiver
 from suites.verl.cluster.cpu import ENVIRONMENT
 from suites.verl.cluster.driver import CONFIG, FAILURE, RAY
-from suites.verl.cluster.presets import ROLLOUT, Preset, Settings
+from suites.verl.cluster.presets import MODE, ROLLOUT, Preset, Settings
 
 if TYPE_CHECKING:
     import psutil
@@ -85,7 +85,7 @@ def _write(config: DictConfig, settings: Settings, preset: Preset, request: Requ
         "trainer.resume_from_path": str(checkpoint) if checkpoint else None,
         "trainer.experiment_name": request.workdir.name,
         "trainer.val_before_train": True,  # of a checkpoint too: it is written before its evaluation
-        "trainer.v1.trainer_mode": "costaware",
+        "trainer.v1.trainer_mode": MODE,
         "trainer.v1.sampler.sampler_kwargs": {
             "method": str(request.method),
             "plugins": [[plugin.path, plugin.sha256] for plugin in registry.plugins_of(request.method.strategy)],

@@ -27,6 +27,7 @@ from suites.verl.settings import TINY, World
 TRAINING = "DAPO-Math-17k"  # paper 5.1
 BENCHMARKS = {"AIME": 933, "AMC": 83, "MATH500": 500, "GSM8K": 1319}  # paper 5.1; problems of each, for the estimate
 PREFIX = "verl."  # before keys of verl's own configuration, where users meet them
+MODE = "costaware"  # our trainer's name among verl's
 VERIFIER = "reward.py"  # in suites/verl: `compute_score`, by math-verify
 
 

@@ -26,6 +26,7 @@ from suites.verl import diagnostics
 from suites.verl.cluster import queue, rows, state
 from suites.verl.cluster.buffer import counting
 from suites.verl.cluster.channel import Sender
+from suites.verl.cluster.presets import MODE
 from suites.verl.cluster.rows import Layout, Rows
 from suites.verl.marks import Marks
 from suites.verl.rollouts import NoSignal
@@ -33,7 +34,6 @@ from suites.verl.sampling import Plan, build_pool, plan
 from suites.verl.settings import IDLE_STEPS, Stage
 from suites.verl.streams import Streams
 
-MODE = "costaware"  # verl's name for a trainer
 OWN = "sampling/"  # before our names among verl's metrics
 
 
