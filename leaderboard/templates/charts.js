@@ -13,7 +13,7 @@ function charts(data) {
   const view = {
     x: axes.includes(state.get("x")) ? state.get("x") : axes.includes("backward") ? "backward" : axes[0],
     metric: Math.max(0, data.metrics.findIndex((metric) => metric.name === state.get("metric"))),
-    diagnostic: state.get("diagnostic") in (data.diagnostics ?? {}) ? state.get("diagnostic") : Object.keys(data.diagnostics ?? {})[0],
+    diagnostic: Object.hasOwn(data.diagnostics ?? {}, state.get("diagnostic")) ? state.get("diagnostic") : Object.keys(data.diagnostics ?? {})[0],
     bands: state.get("bands") !== "no",
     on: methods.map((method) => state.getAll("show").includes(title(method)) || (method.on && !state.getAll("hide").includes(title(method)))),
   };

@@ -107,7 +107,7 @@ paint();
 
 // A link to something inside a closed <details> opens it. Run directories can be opened from disk only.
 function reveal() {
-  const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const target = document.getElementById(location.hash.slice(1)); // ids are slugs: nothing in them is ever encoded
   const closed = target && target.closest("details");
   if (closed) { closed.open = true; target.scrollIntoView(); }
 }

@@ -154,6 +154,20 @@ def test_a_link_restores_the_view(site: Path, visit: Visit) -> None:
     assert again.complaints == []
 
 
+@pytest.mark.parametrize("hash", ["#%", "#?x=__proto__&diagnostic=constructor&metric=0&theme=pink&sort-all-runs=99u"])
+def test_a_broken_link_does_no_harm(site: Path, visit: Visit, hash: str) -> None:
+    page = visit(f"{site.as_uri()}/{TASK}{hash}")
+    assert page.complaints == []
+    assert page.locator(CURVES).count() > 4
+    assert page.get_by_label("Cost in").input_value() == "backward"
+
+
+def test_a_link_to_a_run_opens_it(site: Path, visit: Visit) -> None:
+    page = visit(f"{site.as_uri()}/{TASK}")
+    page.locator("#all-runs tbody tr", has_text="fast").first.locator("a").click()
+    page.locator("details.run:target[open] dt").first.wait_for(timeout=10_000)
+
+
 def test_csv_equals_the_table(site: Path, visit: Visit, tmp_path: Path) -> None:
     page = visit(f"{site.as_uri()}/index.html")
     page.locator("#rows input[type=search]").fill("verl")
