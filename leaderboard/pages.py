@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
@@ -18,6 +18,7 @@ from leaderboard.svg import slug
 from leaderboard.verdict import estimate, percent
 
 OPEN = ("running", "missing")  # states that a later look may find finished
+OURS = "costaware leaderboard</title>"  # in the head of every page
 LIBRARY = "plotly-basic-4.1.1.min.js"  # leaderboard/vendor/README.md says why this one
 
 
@@ -92,6 +93,13 @@ def install_library(site: Path) -> None:
     (site / "assets").mkdir(parents=True, exist_ok=True)
     for name in (LIBRARY, "plotly-LICENSE"):
         (site / "assets" / name).write_bytes((files("leaderboard") / "vendor" / name).read_bytes())
+
+
+def clear(site: Path, keep: Collection[str]) -> None:
+    """Remove the pages that an earlier board left in cells/ and tasks/ and that this one has not; nothing else."""
+    for file in [*site.glob("cells/*.html"), *site.glob("tasks/*.html")]:
+        if str(file.relative_to(site)) not in keep and OURS in file.read_text(errors="replace")[:3000]:
+            file.unlink()
 
 
 def tone(state: str) -> str:

@@ -20,7 +20,7 @@ from leaderboard.claims import claims
 from leaderboard.cores import spread
 from leaderboard.figures import Figures, forest
 from leaderboard.page import render
-from leaderboard.pages import Pages, cell_file, install_library, seal, task_file
+from leaderboard.pages import Pages, cell_file, clear, install_library, seal, task_file
 from leaderboard.race import Race
 from leaderboard.row import Row
 from leaderboard.sections import Section, drawn, sections
@@ -81,6 +81,7 @@ def write(made: Board, out: Path, progress: Progress = _silent) -> None:
     pdf = len(races) <= MOST_PDFS
     pages = Pages(seal(*((out / name).read_text() for name in ("leaderboard.json", "runs.csv"))), _cells(made), pdf)
     install_library(out)
+    clear(out, {*pages.cells.values(), *map(task_file, made.records.runs["task"].unique())})
     _finish(cell_jobs(made, pages, out), 0.4, 0.55, "writing the pages of runs", progress)
     figures = draw(made, races, out / "figures", pdf, progress)
     progress(0.85, "writing the pages")

@@ -214,6 +214,18 @@ def test_many_methods_keep_the_overview_small_and_the_figures_readable(
     assert len(list((site / "cells").glob("*.html"))) == 50
 
 
+def test_a_new_board_replaces_the_pages_of_the_old_one_and_touches_no_other(sweep: Any, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    sweep.planned("none")
+    sweep.planned("old", task="verl/old")
+    build([sweep.write()], site)
+    (site / "tasks" / "mine.html").write_text("<title>my own page</title>")
+    del sweep.specs[1]
+    build([sweep.write()], site)
+    assert {path.name for path in (site / "tasks").iterdir()} == {"verl__grpo@tiny.html", "mine.html"}
+    assert len(list((site / "cells").iterdir())) == 1
+
+
 def test_raw_points_as_parquet(raced: Any, built: Path) -> None:
     table, records = pd.read_parquet(built / "points.parquet"), load([raced.path])
     assert table["value"].tolist() == records.points["value"].tolist()
