@@ -74,7 +74,7 @@ def runs_in(sources: Iterable[str | Path]) -> tuple[Runs, dict[str, str]]:
     """Every planned or found run, and the baselines of the sweeps; what `load` makes its tables of.
 
     A run that is in several places (one id is one spec, so the records are the same) is kept once, from the first place
-    where it is finished.
+    where it is finished. That is worth a word, but not among packs, which sweeps with common rows make.
     """
     runs: Runs = {}
     baselines: dict[str, str] = {}
@@ -82,7 +82,8 @@ def runs_in(sources: Iterable[str | Path]) -> tuple[Runs, dict[str, str]]:
     for planned, named in _found(sources):
         for run, (spec, found) in planned.items():
             if run in runs and not _same_place(runs[run][1], found):
-                twice[runs[run][1].path.parent, found.path.parent] += 1
+                if not _both_packed(runs[run][1], found):
+                    twice[runs[run][1].path.parent, found.path.parent] += 1
                 if _is_ok(found) and not _is_ok(runs[run][1]):
                     runs[run] = spec, found
             runs.setdefault(run, (spec, found))
@@ -108,6 +109,10 @@ def _found(sources: Iterable[str | Path]) -> Iterator[tuple[Runs, dict[str, str]
 
 def _same_place(a: Recorded, b: Recorded) -> bool:
     return a.path.resolve() == b.path.resolve()
+
+
+def _both_packed(a: Recorded, b: Recorded) -> bool:
+    return isinstance(a, packs.PackedRun) and isinstance(b, packs.PackedRun)
 
 
 def _is_ok(found: Recorded) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -162,11 +163,21 @@ def test_the_results_that_ship_are_whole() -> None:
     runs = made.records.runs
     assert set(runs["state"]) == {"ok"}
     assert {path.stem for path in packs()} >= {"race", "synthetic-paper"}
-    assert sum(path.stat().st_size for path in packs()) < 1.5e6
+    assert sum(path.stat().st_size for path in packs()) < 2e6
     assert all(git["commit"] and git["dirty"] is False for git in runs["git"])
     assert all(command.startswith("costaware run ") for command in runs["command"])
     assert all(spec.run_id == run for run, (spec, _) in made.records.sources.items())
-    raced = [row for row in made.rows if row.task == "verl/grpo" and not row.is_baseline]
+    race = board(load([path for path in packs() if path.stem == "race"]))
+    raced = [row for row in race.rows if not row.is_baseline]
     assert min(row.seeds for row in raced) >= 5
     assert {row.aa for row in raced} == {True, False}
     assert all(row.saving_low is not None for row in raced)
+
+
+def test_packs_may_share_runs_without_a_word(raced: Any, tmp_path: Path) -> None:
+    made = board(load([raced.write()]))
+    for name in ("a.zip", "b.zip"):
+        pack(made, tmp_path / name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(load([tmp_path / "a.zip", tmp_path / "b.zip"]).runs) == 8
