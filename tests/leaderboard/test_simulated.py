@@ -89,6 +89,17 @@ def test_a_repeat_of_the_baseline_is_not_grey_in_five_per_cent(n: int) -> None:
     assert 0.03 <= 1 - np.mean(shades) <= 0.07
 
 
+def test_six_methods_that_save_nothing_are_all_grey_in_95_per_cent_of_races() -> None:
+    """Holm's promise for the whole board: 1,000 races of six such methods and an A/A row."""
+    rng = np.random.default_rng(11)
+    wrong = 0
+    for _ in range(1000):
+        control, *methods = simulated.race(rng, 5, (1.0,) * 7)
+        shades, _ = grey(dict(enumerate(methods)), control)
+        wrong += not all(shades.values())
+    assert wrong / 1000 <= 0.05 + 4 * 0.0069
+
+
 @pytest.mark.parametrize("n", SEEDS)
 def test_a_planted_saving_is_found_with_the_stated_power(n: int) -> None:
     sd = float(np.sqrt(np.mean([d.var(ddof=1) for d in found(n, 1)])))
