@@ -84,6 +84,11 @@ def read(file: Path) -> Plan:
     return Plan(**(tree | found))
 
 
+def any_in(directory: Path) -> bool:
+    """Whether anything of a sweep was ever on its way to a batch system."""
+    return (directory / "jobs").is_dir()
+
+
 def unrecorded(directory: Path, known: set[str]) -> Iterator[Plan]:
     """Plans of DIR whose name is not among `known` and that nobody has withdrawn."""
     for file in sorted((directory / "jobs").glob("*/plan.json")):

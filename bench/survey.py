@@ -124,7 +124,7 @@ def survey(directory: Path) -> Survey:
     The scheduler is asked once for each sweep that was submitted to it, however many runs that has.
     """
     places = list(discover(directory))
-    outlooks = {path: outlook.look(path) for path in places if (path / journal.NAME).exists()}
+    outlooks = {path: outlook.look(path) for path in places if plans.any_in(path)}
     found = {run: planned for path in places for run, planned in runs_of(path)[0].items()}
     active = any(is_locked(path) for path in places)
     return _assembled(found, active, outlooks)

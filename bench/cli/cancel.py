@@ -28,7 +28,7 @@ def command(directory: Path, runs: tuple[str, ...]) -> None:
     for run in runs:
         if not any(name.startswith(run) for name in found.runs):
             raise unknown("run", run, found.runs)
-    chosen = [name for name in found.runs if not runs or name.startswith(runs)]
+    chosen = [name for name in found.verdicts if not runs or name.startswith(runs)]
     ended = {job.job for name in chosen if found.verdicts[name].active and (job := found.job(name))}
     scheduler.cancel(sorted({job.partition("_")[0] for job in ended} if not runs else ended))  # whole arrays: one call
     click.echo(f"cancelled {len(ended)} jobs" if ended else "nothing is queued or running")

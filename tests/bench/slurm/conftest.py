@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fake_cluster import FakeCluster, munge
+from fake_cluster import FakeCluster
+from munged import munge
 
 
 def _started(factory: pytest.TempPathFactory, name: str, **options: object) -> Iterator[FakeCluster]:

@@ -1,12 +1,11 @@
 """A real Slurm on one machine: controller and node daemons with ports and directories of their own, as root.
 
 The nodes are fake (all of them are this machine), the scheduler is not. Daemons run in the foreground and die with the
-test process, whatever ends that. munged is one per machine, shared by the sessions that run at the same time.
+test process, whatever ends that.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import random
 import shutil
@@ -15,87 +14,14 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
+from slurm_conf import ACCOUNTS, CONF, NO_ACCOUNTING, NODE, SLURMDBD, SLURMDBD_CONF
+
 SPAN = 16  # ports of one cluster
-MUNGE_LOCK = Path("/run/lock/costaware-tests-munge")
 DAEMON = ("setpriv", "--pdeathsig", "KILL", "--")
 PATIENCE_S = 60.0  # of every wait, on a machine that does much else
-# cred_expire: also the seconds that a requeued job waits; less than 5 means the default of 120
-CONF = """
-ClusterName=fake
-SlurmctldHost={host}(127.0.0.1)
-SlurmUser=root
-SlurmdUser=root
-AuthType=auth/munge
-AuthInfo=cred_expire=5
-StateSaveLocation={top}/state
-SlurmdSpoolDir={top}/spool/%n
-SlurmctldPidFile={top}/slurmctld.pid
-SlurmdPidFile={top}/slurmd.%n.pid
-SlurmctldLogFile={top}/log/slurmctld.log
-SlurmdLogFile={top}/log/slurmd.%n.log
-SlurmctldPort={port}
-SlurmdParameters=config_overrides
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-SwitchType=switch/none
-MpiDefault=none
-ReturnToService=2
-SelectType=select/cons_tres
-SelectTypeParameters=CR_CPU_Memory
-DefMemPerCPU=100
-SchedulerType=sched/backfill
-SchedulerParameters=sched_interval=1,sched_min_interval=0,bf_interval=1,batch_sched_delay=0
-JobAcctGatherType=jobacct_gather/linux
-JobAcctGatherFrequency=task=1
-JobAcctGatherParams=OverMemoryKill
-JobRequeue=1
-KillWait=3
-MinJobAge=3600
-MaxArraySize=1001
-MaxJobCount=30000
-PreemptType=preempt/partition_prio
-PreemptMode=REQUEUE
-SlurmctldTimeout=30
-SlurmdTimeout=30
-MessageTimeout=8
-InactiveLimit=0
-{accounting}
-{nodes}
-PartitionName=DEFAULT Nodes=n[1-2] MaxTime=INFINITE State=UP
-PartitionName=main Default=YES PriorityTier=1 PreemptMode=REQUEUE GraceTime=3
-PartitionName=high Default=NO PriorityTier=10 PreemptMode=OFF
-"""
-NODE = "NodeName=n{i} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=8 RealMemory=4000 State=UNKNOWN"
-NO_ACCOUNTING = "AccountingStorageType=accounting_storage/none"
-SLURMDBD = """AccountingStorageType=accounting_storage/slurmdbd
-AccountingStorageHost=127.0.0.1
-AccountingStoragePort={port}
-AccountingStorageEnforce=limits,qos"""
-ACCOUNTS = (
-    "add cluster fake",
-    "add account lab",
-    "add qos small MaxSubmitJobsPerUser=4",
-    "add user root account=lab",
-    "modify user root set qos+=small",
-)
-SLURMDBD_CONF = """
-DbdHost=localhost
-DbdAddr=127.0.0.1
-DbdPort={port}
-AuthType=auth/munge
-SlurmUser=root
-LogFile={top}/log/slurmdbd.log
-PidFile={top}/slurmdbd.pid
-StorageType=accounting_storage/mysql
-StorageHost=127.0.0.1
-StoragePort={database}
-StorageUser=slurm
-StoragePass=slurm
-StorageLoc=slurm_acct
-"""
 
 
 class FakeCluster:
@@ -250,33 +176,6 @@ class FakeCluster:
         conf.write_text(SLURMDBD_CONF.format(port=self.port + 1, database=port, top=self.top))
         conf.chmod(0o600)
         self.start_daemon("slurmdbd")
-
-
-@contextmanager
-def munge() -> Iterator[None]:
-    """munged, which all clusters of a machine share: started if none answers, stopped by the last session that used it.
-
-    (The database clients of Slurm 22.05 know its default socket only.)
-    """
-    with MUNGE_LOCK.open("a+") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if subprocess.run(["munge", "-n"], capture_output=True, timeout=30).returncode:
-            subprocess.run(["install", "-d", "-o", "munge", "-g", "munge", "-m", "755", "/run/munge"], check=True)
-            subprocess.run(["runuser", "-u", "munge", "--", "/usr/sbin/munged"], check=True, timeout=30)
-            lock.truncate(0)
-            lock.write(Path("/run/munge/munged.pid").read_text())
-            lock.flush()
-        fcntl.flock(lock, fcntl.LOCK_SH)
-        try:
-            yield
-        finally:
-            with suppress(BlockingIOError):  # another session uses it: that one will stop it
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                lock.seek(0)
-                started = lock.read().strip()
-                if started and Path(f"/proc/{started}/comm").read_text().strip() == "munged":
-                    os.kill(int(started), signal.SIGTERM)
-                lock.truncate(0)
 
 
 def free_ports() -> int:
