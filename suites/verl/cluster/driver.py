@@ -1,6 +1,7 @@
 """A run's ray driver, a process of its own: `python -m suites.verl.cluster.driver DIRECTORY PARENT`.
 
-It starts ray on this machine, or joins the one that $COSTAWARE_RAY names, and runs verl's TaskRunner with our trainer.
+It starts ray on this machine, and on the other nodes of its Slurm allocation where the run asks for several, or joins
+the one that $COSTAWARE_RAY names; then it runs verl's TaskRunner with our trainer.
 Ray's own processes die with it, whatever ends it; it dies with the launcher.
 """
 
@@ -16,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from suites.processes import die_with
+from suites.verl.cluster import allocation
 from suites.verl.cluster.node import VARIABLE
 
-CONFIG, FAILURE, RAY = "config.yaml", "failure.json", "ray"  # files in the directory
+CONFIG, FAILURE, RAY, NODES = "config.yaml", "failure.json", "ray", "nodes.log"  # files in the directory
 LONGEST = 40  # characters of a directory that ray's sockets (107 characters at most) still fit below
 
 
@@ -32,7 +34,7 @@ def main(directory: Path, parent: int) -> None:
     temporary = ray_directory()
     (directory / RAY).write_text(str(temporary))  # whoever comes after a kill removes it
     try:
-        run(config, temporary)
+        run(config, temporary, directory / NODES)
     except Exception as error:
         cause = getattr(error, "cause", None) or error
         text = {"type": type(cause).__name__, "message": str(cause).strip() or str(error).strip()}
@@ -55,8 +57,8 @@ def ray_directory() -> Path:
     return found
 
 
-def run(config: Any, temporary: Path) -> None:
-    """Start or join ray, run verl's TaskRunner on this node, and end what was started."""
+def run(config: Any, temporary: Path, output: Path) -> None:
+    """Start or join ray, run verl's TaskRunner on this node, and end what was started; `output`: of other nodes."""
     import ray
     from omegaconf import OmegaConf
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
@@ -72,20 +74,25 @@ def run(config: Any, temporary: Path) -> None:
     address = os.environ.get(VARIABLE, "")
     start = {} if address else {**wanted, "include_dashboard": False, "_temp_dir": str(temporary)}
     ray.init(address=address or "local", runtime_env=runtime_env, **start)
+    nodes = config.trainer.nnodes
     try:
-        base = TaskRunnerV1.__ray_metadata__.modified_class
+        head = ray.get_runtime_context().gcs_address
+        own_nodes = 1 if address else nodes
+        with allocation.joined(head, own_nodes, wanted.get("num_cpus"), wanted.get("num_gpus"), output):
+            allocation.wait_for(nodes)
+            base = TaskRunnerV1.__ray_metadata__.modified_class
 
-        class TaskRunner(base):  # type: ignore[misc, valid-type]
-            """verl's, with our trainer registered in its process."""
+            class TaskRunner(base):  # type: ignore[misc, valid-type]
+                """verl's, with our trainer registered in its process."""
 
-            def run(self, config: Any) -> None:
-                import suites.verl.cluster.trainer  # noqa: F401
+                def run(self, config: Any) -> None:
+                    import suites.verl.cluster.trainer  # noqa: F401
 
-                super().run(config)
+                    super().run(config)
 
-        here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
-        runner = ray.remote(TaskRunner).options(num_cpus=1, scheduling_strategy=here).remote()
-        ray.get(runner.run.remote(config))
+            here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+            runner = ray.remote(TaskRunner).options(num_cpus=1, scheduling_strategy=here).remote()
+            ray.get(runner.run.remote(config))
     finally:
         ray.shutdown()
 

@@ -2,7 +2,7 @@
 
 Each stays in the foreground until it is ended, and ends what it started. One node runs the head, every other one joins
 it, and the run itself, on the head's node, finds it by $COSTAWARE_RAY=HOST:PORT. Without that variable a run starts a
-ray of its own, on its one node.
+ray of its own, which the other nodes of a Slurm allocation join by this module (`suites.verl.cluster.allocation`).
 """
 
 from __future__ import annotations

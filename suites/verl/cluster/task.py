@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from strategies import Method
 from suites.task import Metric, MissingExtra, Point, Preview, Request, Task
-from suites.verl.cluster import compose, refusals
+from suites.verl.cluster import allocation, compose, refusals
 from suites.verl.cluster.estimate import estimate
 from suites.verl.cluster.node import VARIABLE
 from suites.verl.cluster.presets import Preset, Settings
@@ -67,10 +67,10 @@ class VerlTraining(Task):
         self.prepare()
         settings = self._placed()
         config = self._composed(settings)
-        if settings.nodes > 1 and not os.environ.get(VARIABLE):
+        if settings.nodes > allocation.size() and not os.environ.get(VARIABLE):
             raise MissingExtra(
-                f"nodes={settings.nodes}: start ray on each (python -m suites.verl.cluster.node --help) "
-                f"and name its head in {VARIABLE}"
+                f"nodes={settings.nodes}: submit it with --cluster slurm --resource nodes={settings.nodes}, or start "
+                f"ray on each node (python -m suites.verl.cluster.node --help) and name its head in {VARIABLE}"
             )
         for file in (*config.data.train_files, *config.data.val_files):
             if not Path(file).exists():

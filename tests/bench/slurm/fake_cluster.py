@@ -25,7 +25,7 @@ PATIENCE_S = 60.0  # of every wait, on a machine that does much else
 
 
 class FakeCluster:
-    """Two nodes of 8 CPUs and 4 GB (however many the machine has), partitions `main` and, to preempt it, `high`.
+    """Two nodes of 8 CPUs and 8 GB (however many the machine has), partitions `main` and, to preempt it, `high`.
 
     Args:
         top: a directory of its own.

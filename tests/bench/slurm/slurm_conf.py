@@ -48,7 +48,7 @@ PartitionName=DEFAULT Nodes=n[1-2] MaxTime=INFINITE State=UP
 PartitionName=main Default=YES PriorityTier=1 PreemptMode=REQUEUE GraceTime=3
 PartitionName=high Default=NO PriorityTier=10 PreemptMode=OFF
 """
-NODE = "NodeName=n{i} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=8 RealMemory=4000 State=UNKNOWN"
+NODE = "NodeName=n{i} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=8 RealMemory=8000 State=UNKNOWN"
 NO_ACCOUNTING = "AccountingStorageType=accounting_storage/none"
 SLURMDBD = """AccountingStorageType=accounting_storage/slurmdbd
 AccountingStorageHost=127.0.0.1

@@ -115,13 +115,14 @@ def test_proxies_that_verl_has_no_feature_for_are_refused() -> None:
     ("name", "message"),
     [
         ("verl/grpo@paper-1.5b", "dapo-math-17k.parquet is not there: run `costaware data prepare`"),
-        ("verl/grpo@paper-8b", "nodes=2: start ray on each"),
+        ("verl/grpo@paper-8b", "nodes=2: submit it with --cluster slurm --resource nodes=2, or start ray"),
     ],
 )
 def test_a_machine_that_is_not_ready_says_what_is_missing(
     name: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("COSTAWARE_RAY", raising=False)
+    for variable in ("COSTAWARE_RAY", "SLURM_JOB_NUM_NODES"):
+        monkeypatch.delenv(variable, raising=False)
     task, method = made(name, data=str(tmp_path)), parse("pstar")
     with pytest.raises(tasks.MissingExtra, match=message):
         list(task.run(tasks.Request(method, *tasks.seeds(name, method, 0), None, tmp_path)))
