@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -13,6 +14,7 @@ from typing import Any
 
 import jinja2
 
+from leaderboard.row import Row
 from leaderboard.sections import MOST_DRAWN
 from leaderboard.svg import slug
 from leaderboard.verdict import estimate, percent
@@ -61,13 +63,8 @@ class Pages:
             undefined=jinja2.StrictUndefined,
         )
         environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
-        environment.filters |= {
-            "percent": percent,
-            "estimate": estimate,
-            "figure": figure,
-            "points": points,
-            "tone": tone,
-        }
+        filters = (percent, estimate, figure, gain, points, raw, tone)
+        environment.filters |= {each.__name__: each for each in filters}
         environment.globals |= {"slug": slug, "task_file": task_file, "most_drawn": MOST_DRAWN}
         return environment
 
@@ -113,6 +110,20 @@ def figure(value: Any) -> str:
         return "–"
     size = abs(value)
     return f"{value:{'.2g' if 0 < size < 0.01 else ',.3f' if size < 1000 else ',.0f'}}".replace("-", "−")
+
+
+def raw(value: float | None) -> str:
+    """What a cell sorts by: nothing where there is no value."""
+    return "" if value is None else str(value)
+
+
+def gain(value: float | None, row: Row) -> str:
+    """A gain in progress as a reader knows it: points, or the ratio of the values where the scale is logarithmic."""
+    if value is None:
+        return "–"
+    if row.scale == "log":
+        return f"×{math.exp(value if row.direction == 'up' else -value):.3g}"
+    return f"{points(100 * value)} pp"
 
 
 def points(value: float | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -15,7 +16,8 @@ import pandas as pd
 import pytest
 
 from bench.records import load
-from leaderboard.pages import cell_file, figure, points
+from leaderboard.pages import cell_file, figure, gain, points
+from leaderboard.row import Row
 from leaderboard.sections import MOST_DRAWN
 from leaderboard.site import build
 from leaderboard.svg import slug
@@ -231,3 +233,13 @@ def test_raw_points_as_parquet(raced: Any, built: Path) -> None:
     assert table["value"].tolist() == records.points["value"].tolist()
     assert table["diagnostics"].tolist() == [each or {"J": None} for each in records.points["diagnostics"]]
     assert set(table["run"]) <= set(records.runs["run"])
+
+
+def test_other_rules_stand_beside_the_headline(built: Path) -> None:
+    text = Page((built / "tasks" / "verl__grpo@tiny.html").read_text()).text
+    assert "share of wins" in text
+    assert "to the peak − 0.01" in text
+    up = Row("t", "acc", "m", "none", False, 1, "ok", scale="linear", direction="up")
+    down = Row("t", "error", "m", "none", False, 1, "ok", scale="log", direction="down")
+    assert [gain(value, up) for value in (0.012, None)] == ["+1.2 pp", "–"]
+    assert gain(math.log(2), down) == "×0.5"
