@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pandas as pd
 
 from bench.records import Records
+from leaderboard.cores import spread
 from leaderboard.measured import measured
 from leaderboard.race import Entry, Race, races
 from leaderboard.row import Row
 
+MANY = 2000  # runs from which on other processes are worth their start
 PREDICTION_SUITE = "replay"  # its runs are predictions from logs: no curve, no saving measured
 
 
@@ -28,14 +31,19 @@ class Board:
 def board(records: Records, delta: float = 0.0) -> Board:
     """The board of these records; `delta` is how far below the baseline's peak `peak_saving` aims."""
     found = {(race.task, race.metric): race for race in races(records)}
-    rows: list[Row] = []
+    jobs: list[Callable[[], list[Row]]] = []
     for task, runs in records.runs.groupby("task", sort=False):
         metrics = [metric for other, metric in found if other == task] or _declared(runs)
         for metric in metrics:
             planned = _planned(runs, str(task), metric, metric == metrics[0], records.baselines.get(str(task)))
             race = found.get((str(task), metric)) if metric else None
-            rows += list(measured(race, planned, delta).values()) if race else list(planned.values())
-    return Board(records, rows, found)
+            jobs.append(partial(_rows, race, planned, delta))
+    done = spread(jobs) if len(records.runs) >= MANY else (job() for job in jobs)
+    return Board(records, [row for rows in done for row in rows], found)
+
+
+def _rows(race: Race | None, planned: Mapping[Entry, Row], delta: float) -> list[Row]:
+    return list((measured(race, planned, delta) if race else planned).values())
 
 
 def _declared(runs: pd.DataFrame) -> list[Any]:

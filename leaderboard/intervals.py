@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 
 import numpy as np
+from scipy import special
 from scipy import stats as distributions
 
 from leaderboard.curves import Floats
@@ -18,7 +19,7 @@ RESAMPLES, BLOCK = 1999, 500
 @cache
 def _quantile(alpha: float, degrees: int) -> float:
     """Student's t at 1 - alpha/2; a board asks for the same few thousands of times."""
-    return float(distributions.t.ppf(1 - alpha / 2, degrees))
+    return float(special.stdtrit(degrees, 1 - alpha / 2))
 
 
 def t_interval(d: Floats, alpha: float = ALPHA) -> Interval:
@@ -39,7 +40,7 @@ def p_value(d: Floats) -> float:
     error, mean = standard_error(d), abs(float(d.mean()))
     if error <= 1e-12 * mean or error == 0:  # identical differences, up to rounding
         return 1.0 if mean < 1e-12 else 0.0
-    return float(2 * distributions.t.sf(mean / error, len(d) - 1))
+    return float(2 * special.stdtr(len(d) - 1, -mean / error))
 
 
 def _samples(d: Floats) -> Iterator[Floats]:
@@ -107,9 +108,8 @@ def seeds_needed(d: Floats, points: float, power: float = 0.8, alpha: float = AL
         return 2
 
     def found(n: int) -> bool:
-        reject = distributions.t.ppf(1 - alpha / 2, n - 1)
         shift = -np.log1p(-points) / spread * np.sqrt(n)
-        return bool(distributions.nct.sf(reject, n - 1, shift) >= power)
+        return bool(1 - special.nctdtr(n - 1, shift, _quantile(alpha, n - 1)) >= power)
 
     normal = distributions.norm.ppf(1 - alpha / 2) + distributions.norm.ppf(power)
     low = max(1, int((normal * spread / np.log1p(-points)) ** 2) - 1)  # fewer than with a normal distribution never do

@@ -61,6 +61,15 @@ def test_a_race_with_a_planted_winner(sweep: Any, racers: Racers) -> None:
     assert fast.n_seeds_10pp <= fast.n_seeds_5pp
 
 
+def test_rows_are_the_same_from_several_processes(sweep: Any, racers: Racers, monkeypatch: pytest.MonkeyPatch) -> None:
+    race(sweep, racers, fast=2.0, slow=0.6)
+    sweep.planned("late", task="verl/cispo@tiny")
+    records = sweep.records()
+    rows = board(records).rows
+    monkeypatch.setattr("leaderboard.board.MANY", 0)
+    assert [row.to_json() for row in board(records).rows] == [row.to_json() for row in rows]
+
+
 def test_json_keys_of_every_row(sweep: Any, racers: Racers) -> None:
     race(sweep, racers, fast=1.5)
     sweep.planned("pstar")
