@@ -153,13 +153,15 @@ def test_node_dies_with_its_steps(
     wait_until(begun(out / "small"), "the run has begun")
     job = job_of(out / "small", "waits")
     node = cluster.output("squeue", "-h", "-j", job, "-o", "%N")
+    other = {"n1": "n2", "n2": "n1"}[node]
+    cluster.output("scontrol", "update", f"NodeName={other}", "State=DRAIN", "Reason=test")  # so that the job waits
     cluster.kill(node)
     cluster.output("scontrol", "update", f"NodeName={node}", "State=DOWN", "Reason=crashed")
     try:
         wait_until(lambda: status(cluster, out / "small")["runs"]["queued"] == 1, "Slurm queues the job again")
     finally:
         cluster.start_daemon("slurmd", node)
-        cluster.output("scontrol", "update", f"NodeName={node}", "State=RESUME")
+        cluster.output("scontrol", "update", "NodeName=n[1-2]", "State=RESUME")
     wait_until(lambda: record(out / "small", "waits")["attempts"] == 2, "the job starts again")
     wait_until(lambda: status(cluster, out / "small")["runs"]["running"] == 1, "the run is being done")
     go()
