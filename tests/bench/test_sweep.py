@@ -11,6 +11,7 @@ from faults import TASK, plugin, sweep_file
 from bench import plan, sweep
 from bench.records import planned_runs
 from strategies import WrongUse, registry
+from suites.verl.cluster.presets import PRESETS as CLUSTER_PRESETS
 
 HEAD = 'title = "t"\nmethods = ["pstar"]\nbaseline = "uniform"\n'
 
@@ -100,6 +101,13 @@ def test_shipped_sweeps_work(name: str) -> None:
     assert found.title != name
     plan.check(found)
     assert len({spec.run_id for spec, _ in found.runs()}) == len(list(found.runs()))
+
+
+@pytest.mark.parametrize("name", ["paper-1.5b", "paper-4b", "paper-8b"])
+def test_a_job_has_the_nodes_and_gpus_that_its_preset_trains_on(name: str) -> None:
+    settings = CLUSTER_PRESETS[name].settings
+    for entry in sweep.load(name).entries:
+        assert (entry.resources.nodes, entry.resources.gpus) == (settings.nodes, settings.gpus)
 
 
 def test_paper_sweep_is_the_papers() -> None:

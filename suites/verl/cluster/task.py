@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +39,7 @@ class VerlTraining(Task):
         self.default_budget = settings.budget
 
     def check(self, method: Method) -> None:
-        refusals.check(self._composed(self.settings), method)
+        refusals.check(self._default, method)
 
     def preview(self, budget: float | None) -> Preview:
         from omegaconf import OmegaConf
@@ -76,6 +77,11 @@ class VerlTraining(Task):
             if not Path(file).exists():
                 raise MissingExtra(f"{file} is not there: run `costaware data prepare`, or set data=DIRECTORY")
         yield from launch(config, settings, self.preset, request)
+
+    @cached_property
+    def _default(self) -> DictConfig:
+        """For looking at: a sweep checks every method of it, and hydra takes a third of a second."""
+        return self._composed(self.settings)
 
     def _composed(self, settings: Settings) -> DictConfig:
         return compose.compose(self.preset, self.stage, settings, self.own)
