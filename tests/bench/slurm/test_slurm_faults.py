@@ -15,7 +15,7 @@ from submitting import attempts, env_of, job_of, record, same_records, status, s
 
 pytestmark = [pytest.mark.slurm, pytest.mark.xdist_group("slurm")]
 
-HOG = "[x.fill(1) for x in [np.empty(100 << 20, dtype=np.int8) for _ in range(9)]], time.sleep(600)"
+HOG = "[x.fill(1) for x in [np.empty(100 << 20, dtype=np.int8) for _ in range(14)]], time.sleep(600)"
 # strategy -> (what it does the first time, recorded state, what the reason says)
 FAULTS = {
     "task-killed": ("os.kill(os.getppid(), signal.SIGKILL), time.sleep(600)", "killed", "was ended by signal 9"),
@@ -25,7 +25,7 @@ FAULTS = {
     "unwanted": ("time.sleep(600)", "cancelled", "was cancelled"),
     "wrong": ("(_ for _ in ()).throw(ValueError('no such luck'))", "failed", "ValueError: no such luck"),
 }
-RESOURCES = f"name = {TASK!r}\nresources = {{ timeout_min = 0.3, mem_gb = 0.5 }}"
+RESOURCES = f"name = {TASK!r}\nresources = {{ timeout_min = 0.3, mem_gb = 1 }}"
 
 Sweep = tuple[Path, Path, list[str | Path]]  # TOML file, directory, words
 
@@ -92,7 +92,7 @@ def test_same_command_completes_the_grid(
     assert done.returncode == 0, done.stderr
     assert sorted(attempts(directory).values()) == [1, 1] + [2] * len(FAULTS)
     asked = [json.loads(line) for line in (directory / "jobs.jsonl").read_text().splitlines()]
-    assert {line["mem_gb"] for line in asked if "mem_gb" in line} == {0.5, 1.0}
+    assert {line["mem_gb"] for line in asked if "mem_gb" in line} == {1.0, 2.0}
     assert {line["timeout_min"] for line in asked if "mem_gb" in line} == {0.3, 0.6}
     assert record(directory, "hungry")["earlier"] == [f"oom: {first_records['hungry']['why']}"]
     assert costaware("sweep", file, *words, "--out", tmp_path, "--no-board").returncode == 0  # without faults by now

@@ -27,7 +27,7 @@ def test_run_starts_steps_on_its_other_nodes(cluster: FakeCluster, out: Path, tm
         f"        json.dump([nodes, names, dict(os.environ)], open({str(seen)!r}, 'w'))",
     )
     file = sweep_file(tmp_path, ["tells"])
-    words = ("--plugin", tells, "--resource", "nodes=2", "--resource", "cpus=2", "--resource", "mem_gb=0.5")
+    words = ("--plugin", tells, "--resource", "nodes=2", "--resource", "cpus=2", "--resource", "mem_gb=1")
     done = sweep(cluster, file, out, *words, "--wait")
     assert done.returncode == 0, done.stdout + done.stderr
     nodes, names, environment = json.loads(seen.read_text())
@@ -47,7 +47,7 @@ def test_cancel_ends_the_steps_of_all_nodes(cluster: FakeCluster, out: Path, tmp
         f"import subprocess; subprocess.run({[*STEP, '--nodelist=n2', 'sleep', marker]!r})",
     )
     file = sweep_file(tmp_path, ["sleeps"])
-    words = ("--plugin", sleeps, "--resource", "nodes=2", "--resource", "mem_gb=0.5")
+    words = ("--plugin", sleeps, "--resource", "nodes=2", "--resource", "mem_gb=1")
     assert sweep(cluster, file, out, *words).returncode == 0
     wait_until(lambda: "sleep" in _commands(cluster, "n2", marker), "the step on the second node")
     assert status(cluster, out / "small")["runs"]["running"] == 1

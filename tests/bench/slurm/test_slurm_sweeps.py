@@ -75,7 +75,7 @@ def test_submission_inside_another_job(cluster: FakeCluster, out: Path, tmp_path
     tells = plugin(tmp_path, "tells", f"open({str(seen)!r}, 'w').write(repr(dict(os.environ)))")
     file = sweep_file(tmp_path, ["tells"])
     words = ["sweep", file, *ON_SLURM, "--out", out, "--plugin", tells, "--wait"]
-    outer = ["srun", "--cpus-per-task=3", "--mem=700", "--job-name=outer", sys.executable, "-m", "bench.cli"]
+    outer = ["srun", "--cpus-per-task=3", "--mem=2000", "--job-name=outer", sys.executable, "-m", "bench.cli"]
     leaking = env_of(cluster) | {"SLURM_ARRAY_TASK_ID": "7", "MASTER_PORT": "1"}
     done = subprocess.run(
         [*outer, *map(str, words)], env=leaking, cwd=ROOT, capture_output=True, text=True, timeout=200
@@ -83,7 +83,7 @@ def test_submission_inside_another_job(cluster: FakeCluster, out: Path, tmp_path
     assert done.returncode == 0, done.stdout + done.stderr
     environment = eval(seen.read_text())
     assert environment["SLURM_JOB_NAME"].startswith("costaware-small-")
-    assert environment["SLURM_MEM_PER_CPU"] == "100"  # the cluster's default, not the outer job's
+    assert environment["SLURM_MEM_PER_CPU"] == "1000"  # the cluster's default, not the outer job's
     assert "SLURM_MEM_PER_NODE" not in environment
     assert environment.get("SLURM_CPUS_PER_TASK", "1") == "1"
     assert "MASTER_PORT" not in environment
