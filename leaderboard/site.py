@@ -17,7 +17,7 @@ from leaderboard.board import Board, board
 from leaderboard.cell_page import cell_pages
 from leaderboard.charts import entry_of
 from leaderboard.claims import claims
-from leaderboard.cores import spread
+from leaderboard.cores import spread, without_collections
 from leaderboard.figures import Figures, forest
 from leaderboard.page import render
 from leaderboard.pages import Pages, cell_file, clear, install_library, seal, task_file
@@ -61,11 +61,12 @@ def build(dirs: Iterable[str | Path], out: Path, progress: Progress = _silent) -
     Raises:
         WrongUse: a directory without records.
     """
-    progress(0.0, "reading records")
-    records = load(dirs)
-    progress(0.3, "comparing")
-    made = board(records)
-    write(made, out, progress)
+    with without_collections():
+        progress(0.0, "reading records")
+        records = load(dirs)
+        progress(0.3, "comparing")
+        made = board(records)
+        write(made, out, progress)
     return made
 
 
@@ -76,13 +77,13 @@ def write(made: Board, out: Path, progress: Progress = _silent) -> None:
     (out / "leaderboard.json").write_text(json.dumps(tree, indent=1, allow_nan=False, ensure_ascii=False) + "\n")
     write_csv(out / "leaderboard.csv", tree["rows"])
     made.records.runs[RUN_COLUMNS].to_csv(out / "runs.csv", index=False)
-    write_points(out / "points.parquet", made.records.points)
     races = _pictured(made)
     pdf = len(races) <= MOST_PDFS
     pages = Pages(seal(*((out / name).read_text() for name in ("leaderboard.json", "runs.csv"))), _cells(made), pdf)
     install_library(out)
     clear(out, {*pages.cells.values(), *map(task_file, made.records.runs["task"].unique())})
-    _finish(cell_jobs(made, pages, out), 0.4, 0.55, "writing the pages of runs", progress)
+    points = partial(write_points, out / "points.parquet", made.records.points)  # the longest job goes first
+    _finish([points, *cell_jobs(made, pages, out)], 0.4, 0.55, "writing points and the pages of runs", progress)
     figures = draw(made, races, out / "figures", pdf, progress)
     progress(0.85, "writing the pages")
     _finish(page_jobs(made, sections(made.rows, figures), pages, out), 0.85, 1.0, "writing the pages", progress)
