@@ -156,9 +156,9 @@ class FakeCluster:
         data, port = self.top / "database", self.port + 2
         quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         install = ["mariadb-install-db", "--no-defaults", "--user=root", f"--datadir={data}", "--skip-test-db"]
-        subprocess.run(
-            [*install, "--auth-root-authentication-method=normal", "--skip-name-resolve"], check=True, **quiet
-        )
+        install += ["--auth-root-authentication-method=normal", "--skip-name-resolve"]
+        done = subprocess.run(install, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        assert done.returncode == 0, f"{done.stdout}{done.stderr}"
         statements = (
             "CREATE DATABASE slurm_acct",
             "CREATE USER slurm@'127.0.0.1' IDENTIFIED BY 'slurm'",
