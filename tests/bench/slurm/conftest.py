@@ -40,3 +40,11 @@ def accounting_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fak
 def out(tmp_path: Path) -> Path:
     """Where sweeps go."""
     return tmp_path / "out"
+
+
+@pytest.fixture(autouse=True)
+def _no_jobs_left(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What a test leaves on its cluster, as one that fails does, must not take the nodes from the next one."""
+    yield
+    for name in {"cluster", "accounting_cluster"} & set(request.fixturenames):
+        request.getfixturevalue(name).cancel_all()

@@ -109,12 +109,16 @@ class FakeCluster:
         wait_until(lambda: self.ok("squeue"), "the controller answers")
         wait_until(lambda: self.output("sinfo", "-h", "-N", "-p", "main", "-o", "%T").split() == ["idle"] * 2, "nodes")
 
+    def cancel_all(self, patience_s: float = PATIENCE_S) -> None:
+        """End all jobs, and wait until the nodes are free again."""
+        self.ok("scancel", "--user=root")
+        wait_until(lambda: self.ok("squeue") and not self.output("squeue", "-h"), "jobs end", patience_s)
+
     def stop(self) -> None:
         """Cancel what runs, then end the daemons."""
         if "slurmctld" in self.daemons:
-            self.ok("scancel", "--user=root")
             with suppress(TimeoutError):
-                wait_until(lambda: not self.output("squeue", "-h"), "jobs end", 15)
+                self.cancel_all(15)
         for name in ("n1", "n2", "slurmctld", "slurmdbd", "mariadbd"):
             if name in self.daemons:
                 process = self.daemons.pop(name)

@@ -50,12 +50,16 @@ def test_cancel_ends_the_steps_of_all_nodes(cluster: FakeCluster, out: Path, tmp
     words = ("--plugin", sleeps, "--resource", "nodes=2", "--resource", "mem_gb=1")
     assert sweep(cluster, file, out, *words).returncode == 0
     wait_until(lambda: "sleep" in _commands(cluster, "n2", marker), "the step on the second node")
-    assert status(cluster, out / "small")["runs"]["running"] == 1
+    wait_until(lambda: _counts(cluster, out) == {"ok": 2, "running": 1}, "only the sleeper goes on")
     done = costaware("cancel", out / "small", env=env_of(cluster))
     assert done.returncode == 0, done.stderr
     wait_until(lambda: not _commands(cluster, "n2", marker), "the step ends")
     found = wait_for_rest(cluster, out / "small")
     assert [row["state"] for row in found["failed"] if row["method"] == "sleeps"] == ["cancelled"]
+
+
+def _counts(cluster: FakeCluster, out: Path) -> dict[str, int]:
+    return {state: number for state, number in status(cluster, out / "small")["runs"].items() if number}
 
 
 def _commands(cluster: FakeCluster, node: str, word: str) -> list[str]:
