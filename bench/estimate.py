@@ -30,9 +30,11 @@ def text(directory: Path, runs: Runs, parallel: int | None) -> str:
         if id(plan.resources) not in shown:
             shown.add(id(plan.resources))
             lines += [f"  | {line}" for line in slurm.script(plan).splitlines()]
-    tokens, unknown = _tokens([spec for spec, _ in left])
+    estimates = _estimates([spec for spec, _ in left])
+    tokens = sum(estimate.get("backward", 0.0) for estimate in estimates)
+    unknown = sum("backward" not in estimate for estimate in estimates)
     without = f", and {unknown} runs without a budget" if unknown else ""
-    lines.append(f"{si(tokens)} backward tokens{without}; {_hours(directory, runs, left)}")
+    lines.append(f"{si(tokens)} backward tokens{without}; {_hours(directory, runs, left, estimates)}")
     return "\n".join(lines)
 
 
@@ -49,42 +51,40 @@ def _line(plan: Plan) -> str:
     return f"an array of {len(plan.packs)} jobs for {runs} runs: {what}, {limit} a job"
 
 
-def _tokens(specs: list[RunSpec]) -> tuple[float, int]:
-    """Backward tokens of the runs' budgets, and the number of runs whose budget is not known here."""
-    defaults: dict[str, float | None] = {}
-    total, unknown = 0.0, 0
+def _estimates(specs: list[RunSpec]) -> list[Mapping[str, float]]:
+    """What the task of each run expects it to take, as far as this machine can tell."""
+    known: dict[str, Mapping[str, float]] = {}
+    estimates = []
     for spec in specs:
-        budget = spec.budget
-        if budget is None:
-            world = json.dumps([spec.task, dict(spec.settings)])
-            if world not in defaults:
-                defaults[world] = _default_budget(spec.task, spec.settings)
-            budget = defaults[world]
-        total, unknown = total + (budget or 0.0), unknown + (budget is None)
-    return total, unknown
+        world = json.dumps([spec.task, dict(spec.settings), spec.budget])
+        if world not in known:
+            known[world] = _estimate(spec)
+        estimates.append(known[world])
+    return estimates
 
 
-def _default_budget(task: str, settings: Mapping[str, object]) -> float | None:
+def _estimate(spec: RunSpec) -> Mapping[str, float]:
     with suppress(suites.MissingExtra):
-        return suites.make(task, settings).default_budget
-    return None
+        return suites.make(spec.task, spec.settings).preview(spec.budget).estimate
+    return {} if spec.budget is None else {"backward": spec.budget}
 
 
-def _hours(directory: Path, runs: Runs, left: Runs) -> str:
-    """GPU-hours by the mean time of the task's finished runs, else by the runs' limits, which they need not reach."""
+def _hours(directory: Path, runs: Runs, left: Runs, estimates: list[Mapping[str, float]]) -> str:
+    """GPU-hours: by the mean time of the task's finished runs; else by the task's estimate; else by the time limit."""
     seen: dict[str, list[float]] = {}
     for spec, _ in runs:
         status = RunDir(directory / spec.run_id).recorded_status()
         if status is not None and status.state == "ok":
             seen.setdefault(spec.task, []).append(status.wall_s / 3600)
-    gpu_hours, at_most, open_ended = 0.0, False, False
-    for spec, resources in left:
+    gpu_hours, at_most = 0.0, False
+    for (spec, resources), estimate in zip(left, estimates, strict=True):
+        gpus = resources.nodes * (resources.gpus or 0)
         if spec.task in seen:
-            hours = fmean(seen[spec.task])
-        else:
-            at_most, open_ended = True, open_ended or resources.timeout_min is None
-            hours = (resources.timeout_min or 0.0) / 60
-        gpu_hours += hours * resources.nodes * (resources.gpus or 0)
-    if open_ended and any(resources.gpus for _, resources in left):
-        return "GPU-hours unknown: no timeout_min, and no finished run to go by"
-    return f"{'at most ' if at_most else 'about '}{gpu_hours:.3g} GPU-hours"
+            gpu_hours += gpus * fmean(seen[spec.task])
+        elif "gpu_hours" in estimate:
+            gpu_hours += estimate["gpu_hours"]
+        elif gpus:
+            if resources.timeout_min is None:
+                return "GPU-hours unknown: no timeout_min, no finished run to go by, and the task can't tell"
+            at_most, gpu_hours = True, gpu_hours + gpus * resources.timeout_min / 60
+    return f"{'at most' if at_most else 'about'} {si(gpu_hours)} GPU-hours"

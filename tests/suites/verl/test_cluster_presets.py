@@ -75,6 +75,19 @@ def test_dry_run_prints_configuration_and_estimate() -> None:
     assert tree["estimate"]["gpu_hours"] > 0
 
 
+def test_dry_run_of_a_sweep_adds_the_runs_estimates_up(tmp_path: Path) -> None:
+    from bench.cli import cli
+    from bench.meter import si
+
+    file = tmp_path / "two.toml"
+    task = 'name = "verl/grpo@paper-1.5b"\nresources = { gpus = 8, timeout_min = 1440 }'
+    file.write_text(f'methods = ["none", "pstar"]\nbaseline = "none"\naa = false\n[[tasks]]\n{task}\n')
+    words = ["sweep", str(file), "--cluster", "slurm", "--dry-run", "--out", str(tmp_path)]
+    shown = CliRunner().invoke(cli, words, catch_exceptions=False).output
+    one = made("verl/grpo@paper-1.5b").preview(None).estimate
+    assert f"{si(2 * one['backward'])} backward tokens; about {si(2 * one['gpu_hours'])} GPU-hours" in shown
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
