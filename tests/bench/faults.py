@@ -41,7 +41,7 @@ class Misbehaved(IIDStrategy):
 def costaware(*words: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
     """Run the command to its end."""
     command = [sys.executable, "-m", "bench.cli", *map(str, words)]
-    options = {"capture_output": True, "text": True, "timeout": 120, "env": ENVIRONMENT, "cwd": ROOT} | options
+    options = {"capture_output": True, "text": True, "timeout": 300, "env": ENVIRONMENT, "cwd": ROOT} | options
     return subprocess.run(command, check=False, **options)
 
 

@@ -120,6 +120,6 @@ def test_death_shows_although_a_child_keeps_the_pipe_open(tmp_path: Path) -> Non
     act = "os.fork() == 0 and time.sleep(600); os.kill(os.getpid(), signal.SIGKILL)"
     forks = plugin(tmp_path, "forks", act)
     words = ("--strategy", "forks", "--plugin", forks)
-    done = costaware("run", TASK, *words, "--out", tmp_path, "--json", timeout=60)
+    done = costaware("run", TASK, *words, "--out", tmp_path, "--json")
     assert done.returncode == 1
     assert json.loads(done.stdout)["state"] == "killed"

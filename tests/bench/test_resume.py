@@ -119,7 +119,7 @@ def test_interrupt_leaves_a_resumable_directory_and_no_processes(
     process = started(*words)
     wait_until(lambda: len(ok_runs(directory)) == 3, process)  # all but the one that waits
     os.killpg(process.pid, end)
-    assert process.wait(timeout=20) == 130
+    assert process.wait(timeout=60) == 130
     assert processes_on(directory) == []
     states = records.load([directory]).runs.set_index("method")["state"]
     assert (states["waits"], states["pstar"]) == ("cancelled", "ok")
@@ -144,4 +144,4 @@ def test_one_command_at_a_time(waiting: tuple[Path, list[str | Path]], tmp_path:
     assert (busy["runs"]["ok"], busy["runs"]["running"]) == (3, 1)
     assert busy["eta_s"] >= 0
     go.touch()
-    assert first.wait(timeout=20) == 0
+    assert first.wait(timeout=60) == 0

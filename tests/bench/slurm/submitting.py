@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from fake_cluster import PATIENCE_S, FakeCluster, wait_until
+from fake_cluster import FakeCluster, wait_until
 from faults import ENVIRONMENT, costaware, tables
 
 from bench import journal
 
 ON_SLURM = ("--cluster", "slurm", "--no-board")
-LONG_S = 240  # for a command that waits for jobs, on a machine that does much else
+LONG_S = 600  # for a command that waits for jobs
 
 
 def env_of(cluster: FakeCluster) -> dict[str, str]:
@@ -35,7 +35,7 @@ def status(cluster: FakeCluster, directory: Path) -> dict[str, Any]:
     return tree
 
 
-def wait_for_rest(cluster: FakeCluster, directory: Path, patience_s: float = PATIENCE_S) -> dict[str, Any]:
+def wait_for_rest(cluster: FakeCluster, directory: Path) -> dict[str, Any]:
     """The status once nothing is queued or running any more."""
     found: list[dict[str, Any]] = []
 
@@ -43,7 +43,7 @@ def wait_for_rest(cluster: FakeCluster, directory: Path, patience_s: float = PAT
         found[:] = [status(cluster, directory)]
         return not (found[0]["runs"]["queued"] or found[0]["runs"]["running"])
 
-    wait_until(rests, "no run is queued or running", patience_s)
+    wait_until(rests, "no run is queued or running")
     return found[0]
 
 

@@ -52,7 +52,7 @@ def faulty(cluster: FakeCluster, tmp_path_factory: pytest.TempPathFactory) -> Sw
 
 @pytest.fixture(scope="module")
 def first_status(cluster: FakeCluster, faulty: Sweep) -> dict[str, Any]:
-    return wait_for_rest(cluster, faulty[1], 120)
+    return wait_for_rest(cluster, faulty[1])
 
 
 @pytest.fixture(scope="module")

@@ -41,14 +41,14 @@ def test_run_goes_on_from_its_checkpoint(
     file = sweep_file(tmp_path, [], task=TASK.format(minutes=minutes) + 'methods = ["lingers"]\n')
     done = sweep(cluster, file, out, "--plugin", lingers)
     assert done.returncode == 0, done.stderr
-    wait_until(there.exists, "the run lingers", 120)
+    wait_until(there.exists, "the run lingers")
     (run,) = runs_of(out / "small", "lingers")
     kept = checkpoint.recorded(run)  # what comes after the last checkpoint is done again
     before = lines(run)[:kept]
     assert kept >= 2
     if end == "preempted":
         cluster.output("scancel", "--signal=USR2", job_of(out / "small", "lingers"))
-    wait_until(lambda: record(out / "small", "lingers")["state"] == end, "the job was stopped", 120)
+    wait_until(lambda: record(out / "small", "lingers")["state"] == end, "the job was stopped")
     Path(go).touch()
     done = sweep(cluster, file, out, "--plugin", lingers, "--wait")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -12,6 +12,7 @@ import pytest
 from fake_cluster import FakeCluster, wait_until
 from faults import ROOT, TASK, costaware, plugin, sweep_file
 from submitting import (
+    LONG_S,
     ON_SLURM,
     attempts,
     env_of,
@@ -78,7 +79,7 @@ def test_submission_inside_another_job(cluster: FakeCluster, out: Path, tmp_path
     outer = ["srun", "--cpus-per-task=3", "--mem=2000", "--job-name=outer", sys.executable, "-m", "bench.cli"]
     leaking = env_of(cluster) | {"SLURM_ARRAY_TASK_ID": "7", "MASTER_PORT": "1"}
     done = subprocess.run(
-        [*outer, *map(str, words)], env=leaking, cwd=ROOT, capture_output=True, text=True, timeout=200
+        [*outer, *map(str, words)], env=leaking, cwd=ROOT, capture_output=True, text=True, timeout=LONG_S
     )
     assert done.returncode == 0, done.stdout + done.stderr
     environment = eval(seen.read_text())
@@ -95,7 +96,7 @@ def test_two_submitters_at_the_same_time(cluster: FakeCluster, out: Path, tmp_pa
     options = {"env": env_of(cluster), "cwd": ROOT, "stderr": subprocess.PIPE, "text": True}
     both = [subprocess.Popen([*command, "--resource", "pack=3"], **options) for _ in range(2)]
     for process in both:
-        error = process.communicate(timeout=100)[1]
+        error = process.communicate(timeout=LONG_S)[1]
         assert process.returncode == 0 or "another command works on it" in error
     assert set(attempts(out / "small").values()) == {1}
     assert wait_for_rest(cluster, out / "small")["runs"]["ok"] == 9
@@ -125,5 +126,5 @@ def test_second_sweep_while_one_waits(cluster: FakeCluster, out: Path, tmp_path:
     assert second.returncode == 2
     assert "another command works on it" in second.stderr
     go.touch()
-    assert process.wait(100) == 0
+    assert process.wait(LONG_S) == 0
     assert set(attempts(out / "small").values()) == {1}
