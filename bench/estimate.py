@@ -22,7 +22,7 @@ def text(directory: Path, runs: Runs, parallel: int | None) -> str:
     left = [(spec, resources) for spec, resources in runs if not _is_ok(directory, spec)]
     longest = scheduler.MAX_ARRAY_SIZE
     with suppress(scheduler.NoAnswer):  # a dry run needs no cluster
-        longest = scheduler.max_array_size()
+        longest = scheduler.longest_array()
     arrays = plans.arrays(directory.resolve(), left, import_root(), longest, parallel)
     lines, shown = [], set()
     for plan in arrays:

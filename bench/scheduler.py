@@ -25,6 +25,7 @@ KEPT = ("SLURM_CONF", "SLURM_CLUSTERS")  # where the cluster is; all else of SLU
 OF_A_JOB = ("SLURM", "SRUN_", "SUBMITIT_", "SQUEUE_", "SACCT_", "PMI")
 OF_A_RANK = ("MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
 MAX_ARRAY_SIZE = 1001  # Slurm's default
+SHARE_OF_QUEUE = 10  # no array takes more than this part of MaxJobCount: it would not find room beside other jobs
 OWN_CODES, LAST_SIGNAL = 2, 64  # a worker's Python ends with 0, 1, 2, or beyond the signals' numbers
 AT_ONCE = 500  # ids in one scancel
 
@@ -140,10 +141,11 @@ def _exit_code(text: str) -> int:
     return 128 + (status & 0x7F) if status & 0x7F else status >> 8
 
 
-def max_array_size() -> int:
-    """The cluster's MaxArraySize: indices stay below it."""
-    match = re.search(r"^MaxArraySize\s*=\s*(\d+)", _ask("scontrol", "show", "config"), flags=re.MULTILINE)
-    return int(match[1]) if match else MAX_ARRAY_SIZE
+def longest_array() -> int:
+    """Jobs of one array: MaxArraySize at most, since indices stay below it, and a tenth of MaxJobCount."""
+    shown = dict(re.findall(r"^(\w+)\s*=\s*(\d+)", _ask("scontrol", "show", "config"), flags=re.MULTILINE))
+    longest = int(shown.get("MaxArraySize", MAX_ARRAY_SIZE))
+    return max(1, min(longest, int(shown.get("MaxJobCount", SHARE_OF_QUEUE * longest)) // SHARE_OF_QUEUE))
 
 
 def cancel(ids: Sequence[str]) -> None:

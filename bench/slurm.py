@@ -94,7 +94,7 @@ def submit(plan: Plan) -> str:
             raise
         raise WrongUse("sbatch is not on this machine's PATH: submit where Slurm is installed") from None
     except (FailedJobError, FailedSubmissionError) as error:
-        said = " ".join(str(error).split()).removeprefix("sbatch: error: ")
+        said = "; ".join(line.removeprefix("sbatch: error: ") for line in str(error).splitlines() if line)
         if "ontact slurm controller" in said or "imed out" in said or "zero bytes" in said.lower():
             raise scheduler.NoAnswer(said) from None
         raise Refused(said) from None

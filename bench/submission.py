@@ -20,7 +20,8 @@ from bench.rundir import RunDir
 from bench.scheduler import NoAnswer
 from bench.spec import RunSpec
 
-A_LIMIT = re.compile(r"limit|temporarily|array specification", re.IGNORECASE)  # of sbatch, that fewer jobs may meet
+A_LIMIT = re.compile(r"limit|array specification", re.IGNORECASE)  # of sbatch, that fewer jobs may meet
+QUEUE_FULL = re.compile("temporarily", re.IGNORECASE)  # MaxJobCount is reached; sbatch itself has tried for two minutes
 
 Runs = Sequence[tuple[RunSpec, Resources]]
 
@@ -79,7 +80,7 @@ def submit(directory: Path, runs: Runs, options: Options) -> Round:
     todo = _prepared(directory, _chosen(found, runs, verdicts, options.policy), round_)
     if todo:
         root = snapshot.take(directory, [spec for spec, _ in todo]) if options.snapshot else import_root()
-        arrays = plans.arrays(directory, todo, root, scheduler.max_array_size(), options.parallel)
+        arrays = plans.arrays(directory, todo, root, scheduler.longest_array(), options.parallel)
         _submit_all(arrays, found, round_)
     return round_
 
@@ -129,6 +130,7 @@ def _submit_all(arrays: Iterable[Plan], found: Outlook, round_: Round) -> None:
                 waiting.extendleft(reversed(_halves(plan)))
                 continue
             full.add(id(plan.resources))
+            full.update(id(other.resources) for other in waiting if QUEUE_FULL.search(str(why)))
             round_.held_back += sum(map(len, plan.packs))
             round_.problems.append(f"sbatch refuses: {why}")
         else:

@@ -36,6 +36,12 @@ def accounting_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fak
     yield from _started(tmp_path_factory, "accounts", accounts=True)
 
 
+@pytest.fixture(scope="session")
+def small_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeCluster]:
+    """Two nodes, and room for twenty jobs."""
+    yield from _started(tmp_path_factory, "small", max_jobs=20)
+
+
 @pytest.fixture
 def out(tmp_path: Path) -> Path:
     """Where sweeps go."""
@@ -43,8 +49,8 @@ def out(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _no_jobs_left(request: pytest.FixtureRequest) -> Iterator[None]:
-    """What a test leaves on its cluster, as one that fails does, must not take the nodes from the next one."""
+def _nothing_left(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What a test leaves on its cluster, jobs or a node that was taken out, must not keep the next one waiting."""
     yield
-    for name in {"cluster", "accounting_cluster"} & set(request.fixturenames):
-        request.getfixturevalue(name).cancel_all()
+    for name in {"cluster", "accounting_cluster", "small_cluster"} & set(request.fixturenames):
+        request.getfixturevalue(name).clear()

@@ -30,10 +30,11 @@ class FakeCluster:
     Args:
         top: a directory of its own.
         accounts: with slurmdbd and a database, so that sacct works; without, squeue alone remembers.
+        max_jobs: that the controller has room for.
     """
 
-    def __init__(self, top: Path, accounts: bool = False) -> None:
-        self.top, self.accounts = top, accounts
+    def __init__(self, top: Path, accounts: bool = False, max_jobs: int = 30000) -> None:
+        self.top, self.accounts, self.max_jobs = top, accounts, max_jobs
         self.host = socket.gethostname().partition(".")[0]
         self.daemons: dict[str, subprocess.Popen[bytes]] = {}
         self.calls = top / "calls"  # a line for each client command that went through `env`
@@ -55,6 +56,7 @@ class FakeCluster:
         (self.top / "slurm.conf").write_text(
             CONF.format(
                 host=self.host, top=self.top, port=self.port, nodes="\n".join(nodes), accounting=accounting,
+                max_jobs=self.max_jobs,
             )
         )  # fmt: skip
         (self.top / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n")
@@ -65,7 +67,7 @@ class FakeCluster:
         self.start_daemon("slurmctld")
         for node in ("n1", "n2"):
             self.start_daemon("slurmd", node)
-        wait_until(lambda: self.output("sinfo", "-h", "-N", "-p", "main", "-o", "%T").split() == ["idle"] * 2, "nodes")
+        wait_until(self._idle, "both nodes are idle")
 
     def start_daemon(self, name: str, node: str = "") -> None:
         """slurmctld, or the slurmd of a node."""
@@ -107,18 +109,31 @@ class FakeCluster:
             file.unlink()
         self.start_daemon("slurmctld")
         wait_until(lambda: self.ok("squeue"), "the controller answers")
-        wait_until(lambda: self.output("sinfo", "-h", "-N", "-p", "main", "-o", "%T").split() == ["idle"] * 2, "nodes")
+        wait_until(self._idle, "both nodes are idle")
 
-    def cancel_all(self, patience_s: float = PATIENCE_S) -> None:
-        """End all jobs, and wait until the nodes are free again."""
+    def clear(self) -> None:
+        """End all jobs, and take both nodes into service again: one that met a job's id twice drains itself."""
+        self._end_jobs(PATIENCE_S)
+        wait_until(self._resumed, "both nodes are idle")
+
+    def _end_jobs(self, patience_s: float) -> None:
         self.ok("scancel", "--user=root")
         wait_until(lambda: self.ok("squeue") and not self.output("squeue", "-h"), "jobs end", patience_s)
+
+    def _idle(self) -> bool:
+        return self.output("sinfo", "-h", "-N", "-p", "main", "-o", "%T").split() == ["idle"] * 2
+
+    def _resumed(self) -> bool:
+        if self._idle():
+            return True
+        self.ok("scontrol", "update", "NodeName=n[1-2]", "State=RESUME")
+        return False
 
     def stop(self) -> None:
         """Cancel what runs, then end the daemons."""
         if "slurmctld" in self.daemons:
             with suppress(TimeoutError):
-                self.cancel_all(15)
+                self._end_jobs(15)
         for name in ("n1", "n2", "slurmctld", "slurmdbd", "mariadbd"):
             if name in self.daemons:
                 process = self.daemons.pop(name)

@@ -1,4 +1,4 @@
-"""Ten thousand runs: ten arrays, a handful of questions to the scheduler. The last file, as its jobs stay known."""
+"""More jobs than an array may have, or than the cluster has room for. The last file, as its jobs stay known."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from fake_cluster import FakeCluster
 from faults import costaware, sweep_file
-from submitting import env_of, status, sweep, wait_for_rest
+from submitting import attempts, env_of, status, sweep, wait_for_rest
 
 pytestmark = [pytest.mark.slurm, pytest.mark.xdist_group("slurm")]
 
@@ -49,3 +49,21 @@ def test_ten_thousand_runs(cluster: FakeCluster, out: Path, tmp_path: Path, caps
     assert {row["state"] for row in found["failed"]} == {"cancelled"}
     with capsys.disabled():
         print(f"\n10,000 runs: {took}")
+
+
+@pytest.mark.slow
+def test_full_queue(small_cluster: FakeCluster, out: Path, tmp_path: Path) -> None:
+    """MaxJobCount: what finds room is submitted; sbatch tries the next array for two minutes, and no other after it."""
+    file = sweep_file(tmp_path, ["pstar"], seeds=8)
+    held = sweep(small_cluster, file, out, "--resource", "sbatch.hold=true")
+    assert held.returncode == 1
+    assert held.stderr.count("sbatch refuses: ") == 1
+    assert "temporarily" in held.stderr
+    found_room = len(attempts(out / "small"))  # twenty at most: Slurm counts a job or two more than there are
+    assert found_room >= 16
+    assert f"{24 - found_room} runs were not submitted" in held.stderr
+    small_cluster.clear()
+    small_cluster.forget()
+    done = sweep(small_cluster, file, out, "--resource", "pack=8", "--wait")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert status(small_cluster, out / "small")["runs"]["ok"] == 24
