@@ -19,6 +19,8 @@ from pathlib import Path
 
 from slurm_conf import ACCOUNTS, CONF, NO_ACCOUNTING, NODE, SLURMDBD, SLURMDBD_CONF
 
+NODES = ("n1", "n2")
+JOBS = 50_000  # ids that the tests take at most until a controller is started anew
 SPAN = 16  # ports of one cluster
 DAEMON = ("setpriv", "--pdeathsig", "KILL", "--")
 PATIENCE_S = 180.0  # of every wait; only a failure takes so long, whatever else the machine does
@@ -59,15 +61,24 @@ class FakeCluster:
                 max_jobs=self.max_jobs,
             )
         )  # fmt: skip
+        self.count_jobs_from(1)
         (self.top / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n")
         if self.accounts:
             wait_until(lambda: self.ok("sacctmgr", "-n", "show", "cluster"), "slurmdbd answers")
             for words in ACCOUNTS:
                 self.ok("sacctmgr", "-i", *words.split())
         self.start_daemon("slurmctld")
-        for node in ("n1", "n2"):
+        for node in NODES:
             self.start_daemon("slurmd", node)
         wait_until(self._idle, "both nodes are idle")
+
+    def count_jobs_from(self, number: int) -> None:
+        """The first id that a controller gives out which knows of no jobs.
+
+        A node that meets an id again, and has not heard from the controller how its first job ended, drains itself.
+        """
+        self.first_job = number
+        (self.top / "first_job").write_text(f"FirstJobId={number}\n")
 
     def start_daemon(self, name: str, node: str = "") -> None:
         """slurmctld, or the slurmd of a node."""
@@ -84,12 +95,16 @@ class FakeCluster:
 
     def kill(self, name: str) -> None:
         """kill -9 a daemon; a node's takes its steps and all that they run along, as a crash of the machine does."""
-        processes = [self.daemons.pop(name)]
-        processes[0].kill()
-        for pid in self.processes_of(name) if name.startswith("n") else ():
+        daemon = self.daemons.pop(name)
+        daemon.kill()
+        if name in NODES:
+            self._kill_processes(name)
+        daemon.wait()
+
+    def _kill_processes(self, node: str) -> None:
+        for pid in list(self.processes_of(node)):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        processes[0].wait()
 
     def processes_of(self, node: str) -> Iterator[int]:
         """Step daemons and tasks of a node: the first know its log, the others its name."""
@@ -107,12 +122,13 @@ class FakeCluster:
         self.kill("slurmctld")
         for file in (self.top / "state").glob("job_state*"):
             file.unlink()
+        self.count_jobs_from(1)
         self.start_daemon("slurmctld")
         wait_until(lambda: self.ok("squeue"), "the controller answers")
         wait_until(self._idle, "both nodes are idle")
 
     def clear(self) -> None:
-        """End all jobs, and take both nodes into service again: one that met a job's id twice drains itself."""
+        """End all jobs, and take nodes that were drained or down into service again."""
         self._end_jobs(PATIENCE_S)
         wait_until(self._resumed, "both nodes are idle")
 
@@ -134,7 +150,7 @@ class FakeCluster:
         if "slurmctld" in self.daemons:
             with suppress(TimeoutError):
                 self._end_jobs(15)
-        for name in ("n1", "n2", "slurmctld", "slurmdbd", "mariadbd"):
+        for name in (*NODES, "slurmctld", "slurmdbd", "mariadbd"):
             if name in self.daemons:
                 process = self.daemons.pop(name)
                 process.terminate()
@@ -142,10 +158,8 @@ class FakeCluster:
                     process.wait(10)
                 process.kill()
                 process.wait()
-        for node in ("n1", "n2"):
-            for pid in list(self.processes_of(node)):
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+        for node in NODES:
+            self._kill_processes(node)
 
     def ok(self, *words: str) -> bool:
         """Whether a Slurm command succeeds."""

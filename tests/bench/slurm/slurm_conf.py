@@ -36,6 +36,7 @@ KillWait=3
 MinJobAge=3600
 MaxArraySize=1001
 MaxJobCount={max_jobs}
+Include {top}/first_job
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 SlurmctldTimeout=30
