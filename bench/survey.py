@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from bench.judge import Standing, Verdict, standing
 from bench.outlook import Outlook
 from bench.records import discover, runs_of
 from bench.rundir import RunDir, Status, is_locked
+from bench.scheduler import WAITING
 from bench.spec import RunSpec
 from strategies.errors import WrongUse
 
@@ -54,6 +56,13 @@ class Survey:
         """COUNTED -> number of runs."""
         found = list(self.standings.values())
         return {kind: found.count(kind) for kind in COUNTED}
+
+    @property
+    def waits_for(self) -> dict[str, int]:
+        """Why jobs wait, in the scheduler's words -> number of jobs, most first."""
+        tasks = [task for seen in self.outlooks.values() for task in (seen.tasks or {}).values()]
+        reasons = Counter(task.reason for task in tasks if task.state in WAITING and task.reason not in ("", "None"))
+        return dict(reasons.most_common())
 
     @property
     def failed(self) -> list[dict[str, str]]:
@@ -115,7 +124,8 @@ class Survey:
     def to_json(self) -> dict[str, Any]:
         """What `costaware status --json` prints."""
         tree = {"runs": self.counts, "failed": self.failed, "eta_s": self.eta_s}
-        return tree | ({"scheduler": self.silent or "answers"} if self.outlooks else {})
+        asked = {"scheduler": self.silent or "answers", "waits_for": self.waits_for}
+        return tree | (asked if self.outlooks else {})
 
 
 def survey(directory: Path) -> Survey:

@@ -47,6 +47,8 @@ def _text(found: Survey) -> str:
 
     lines = [f"{len(found.runs)} runs{_pace(found)}"]
     lines += [f"{number:7} {kind}" for kind, number in found.counts.items() if number]
+    waiting = ", ".join(f"{number} {reason}" for reason, number in found.waits_for.items())
+    lines += [f"jobs wait for: {waiting}"] if waiting else []
     lines += [f"time left: about {clock(found.eta_s)}"] if found.eta_s else []
     lines += [f"the scheduler does not answer ({found.silent}): this is what the records say"] if found.silent else []
     lines += [

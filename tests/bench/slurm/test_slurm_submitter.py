@@ -72,6 +72,9 @@ def test_late_jobs_of_a_submission_that_was_given_up_do_nothing(
 ) -> None:
     file = sweep_file(tmp_path, ["pstar"])
     assert sweep(cluster, file, out, "--resource", "sbatch.hold=true").returncode == 0
+    assert status(cluster, out / "small")["waits_for"] == {"JobHeldUser": 3}
+    shown = costaware("status", out / "small", env=env_of(cluster)).stdout
+    assert "jobs wait for: 3 JobHeldUser" in shown.splitlines()
     (folder,) = (out / "small" / "jobs").iterdir()
     (folder / "withdrawn").touch()
     cluster.output("scontrol", "release", next(iter(journal_jobs(out / "small"))).partition("_")[0])
