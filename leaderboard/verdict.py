@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from leaderboard.row import Row
 
+NOTED = 0.05  # more generated tokens than this share go into the verdict
+
 
 def percent(share: float | None, digits: int = 0) -> str:
     """A share as per cent, with a true minus sign.
@@ -61,7 +63,13 @@ def _win(ahead: Sequence[Row], rows: Sequence[Row]) -> str:
     lead = f"{first.method} needs {percent(first.saving)} fewer tokens than {first.baseline}"
     sure = f"95% interval {percent(first.saving_low)} to {percent(first.saving_high)}, {evidence}"
     tie = f"; a tie with {tied} other{'s' if tied > 1 else ''}" if tied else "; ahead of every other strategy"
-    return f"{lead} ({sure}){tie}."
+    return f"{lead} ({sure}){tie}.{_price(first)}"
+
+
+def _price(row: Row) -> str:
+    """What a saving in updates costs in rollouts, where it does: more steps to the same quality."""
+    more = -row.saving_by_axis.get("generated", 0.0)
+    return f" To get there it generates {percent(more)} more tokens." if more > NOTED else ""
 
 
 def _nothing(rows: Sequence[Row]) -> str:

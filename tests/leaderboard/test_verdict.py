@@ -29,6 +29,9 @@ def test_a_winner_a_tie_and_no_winner() -> None:
     assert verdict([BASE, WIN]) == (
         "pstar needs 32% fewer tokens than none (95% interval 30% to 34%, 5 seeds); ahead of every other strategy."
     )
+    dear = replace(WIN, saving_by_axis={"backward": 0.32, "generated": -0.872})
+    assert verdict([BASE, dear]).endswith("every other strategy. To get there it generates 87% more tokens.")
+    assert verdict([BASE, replace(dear, saving_by_axis={"generated": -0.04})]) == verdict([BASE, WIN])
     other = replace(WIN, method="nonzero", saving=0.3)
     assert verdict([BASE, WIN, other]).endswith("a tie with 1 other.")
     assert verdict([BASE, replace(WIN, grey=True, tier=2)]).startswith("No strategy saves tokens beyond doubt")
