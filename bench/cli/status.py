@@ -25,7 +25,7 @@ def command(directory: Path, as_json: bool, watch: bool) -> None:
     """Say how far a directory of runs is.
 
     Counts runs by state, and names those that failed with the log of each. A sweep on Slurm is asked about in one
-    squeue call (and one of sacct), and what has ended there is written into the records.
+    squeue call (and one of sacct): what has ended there is written into the records, and what waits shows what for.
     """
     from bench.survey import settle, survey
 

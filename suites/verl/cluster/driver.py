@@ -13,14 +13,19 @@ import shutil
 import signal
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from suites.processes import die_with
 from suites.verl.cluster import allocation
 from suites.verl.cluster.node import VARIABLE
 
+if TYPE_CHECKING:
+    import psutil
+
 CONFIG, FAILURE, RAY, NODES = "config.yaml", "failure.json", "ray", "nodes.log"  # files in the directory
+LAST_S = 10.0  # for ray's processes, once it is shut down; less than the launcher's patience with this one
 LONGEST = 40  # characters of a directory that ray's sockets (107 characters at most) still fit below
 
 
@@ -59,6 +64,7 @@ def ray_directory() -> Path:
 
 def run(config: Any, temporary: Path, output: Path) -> None:
     """Start or join ray, run verl's TaskRunner on this node, and end what was started; `output`: of other nodes."""
+    import psutil
     import ray
     from omegaconf import OmegaConf
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
@@ -94,7 +100,19 @@ def run(config: Any, temporary: Path, output: Path) -> None:
             runner = ray.remote(TaskRunner).options(num_cpus=1, scheduling_strategy=here).remote()
             ray.get(runner.run.remote(config))
     finally:
+        started = psutil.Process().children(recursive=True)
         ray.shutdown()
+        _see_off(started)
+
+
+def _see_off(processes: list[psutil.Process]) -> None:
+    """Wait for ray's processes, some of which outlive its shutdown for a moment; kill what stays longer."""
+    import psutil
+
+    _, alive = psutil.wait_procs(processes, timeout=LAST_S)
+    for process in alive:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
 
 
 def _handed_on() -> list[str]:
